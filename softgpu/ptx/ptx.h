@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The PTX engine's public face: load PTX text into a module, look its functions up, run a grid. */
+#ifndef SOFTGPU_PTX_H
+#define SOFTGPU_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ptx_module;
+struct ptx_func;
+
+enum ptx_status {
+	PTX_OK = 0,
+	PTX_NOMEM,	  /* host memory */
+	PTX_SYNTAX,	  /* the text is not PTX (CUDA_ERROR_INVALID_PTX) */
+	PTX_UNSUPPORTED,  /* a form the engine does not run (CUDA_ERROR_UNSUPPORTED_PTX_VERSION / INVALID_PTX) */
+	PTX_ILLEGAL_ADDRESS,
+	PTX_MISALIGNED,
+	PTX_ILLEGAL_INSTRUCTION, /* also trap */
+	PTX_ASSERT,
+	PTX_DEADLOCK,	  /* every split is blocked and no barrier can complete */
+	PTX_OUT_OF_RESOURCES,
+	PTX_CANCELLED,
+};
+
+/*
+ * Memory for module globals (.global, .const) comes from the caller, so that they lie in the arena
+ * and cuModuleGetGlobal's address works in copies and kernels alike. alloc returns 0 when there is
+ * none. Both are called from ptx_module_load and ptx_module_free only.
+ */
+struct ptx_mem {
+	uint64_t (*alloc)(void *arg, size_t bytes, size_t align);
+	void (*free)(void *arg, uint64_t addr);
+	void *arg;
+};
+
+/*
+ * Parses and lowers all of @text (@len bytes, a trailing NUL not required). Every function is lowered at load, so what cannot
+ * run is refused here with the line of PTX. @log gets at most @log_size bytes, always terminated:
+ * "line N: cause". Thread-safe.
+ */
+enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out, char *log,
+				size_t log_size);
+void ptx_module_free(struct ptx_module *m);
+
+/* Kernels (.entry) in the order of the text; NULL when there is no such. */
+struct ptx_func *ptx_module_kernel(struct ptx_module *m, const char *name);
+struct ptx_func *ptx_module_kernel_at(struct ptx_module *m, size_t index);
+
+/* Finds a .global or .const variable by name: address and size in bytes. */
+bool ptx_module_global(struct ptx_module *m, const char *name, uint64_t *addr, size_t *bytes);
+
+struct ptx_param {
+	uint32_t offset, size; /* bytes, in the kernel's packed parameter block */
+};
+
+struct ptx_func_info {
+	const char *name;
+	uint32_t nparams, param_bytes;
+	const struct ptx_param *params;
+	uint32_t shared_bytes; /* static */
+	uint32_t const_bytes;
+	uint32_t local_bytes; /* per thread */
+	uint32_t regs;	      /* an estimate for attribute queries and occupancy: 32-bit registers a thread */
+	uint32_t max_threads; /* .maxntid/.reqntid product, else 1024 */
+	uint32_t target;      /* 75 for sm_75 … */
+	uint32_t version;     /* 90 for PTX 9.0 … */
+};
+const struct ptx_func_info *ptx_func_info(const struct ptx_func *f);
+
+struct ptx_launch {
+	uint32_t grid[3], block[3];
+	uint32_t dyn_shared; /* bytes */
+	const void *params;  /* info.param_bytes bytes */
+	unsigned threads;    /* host threads to use, ≥ 1; the caller's own is one of them */
+	bool cooperative;
+	/* Device printf's finished bytes, in order within one call; NULL discards. Called under a lock. */
+	void (*print)(void *arg, const char *text, size_t len);
+	void *print_arg;
+	const volatile int *cancel; /* checked at back-edges; non-zero ends the launch with PTX_CANCELLED; may be NULL */
+};
+
+struct ptx_fault {
+	uint32_t block[3], thread[3]; /* who */
+	uint64_t addr;		      /* what, for the two address faults */
+	uint32_t line;		      /* of PTX */
+	char text[256];		      /* one line for the log */
+};
+
+/*
+ * Runs the grid to its end, in the caller's thread and @threads − 1 of the engine's pool. Reentrant:
+ * several launches may run at once. On a fault the other blocks stop soon after and *@fault is
+ * filled in.
+ */
+enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *l, struct ptx_fault *fault);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* The rgpu module's interface: ioctls of /dev/rgpuN, /dev/rgpu-ctl and a session fd, and the ring pages. */
+#ifndef _UAPI_LINUX_RGPU_H
+#define _UAPI_LINUX_RGPU_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+/*
+ * Versions. The major number changes when old binaries cannot go on; the minor when something was
+ * added. Features say what was added, so that a shim in an old container and a new module agree.
+ */
+#define RGPU_ABI_MAJOR 1
+#define RGPU_ABI_MINOR 0
+
+#define RGPU_FEAT_BO	(1ULL << 0) /* buffer objects */
+#define RGPU_FEAT_JOIN	(1ULL << 1) /* RGPU_IOC_SESSION_JOIN */
+#define RGPU_FEAT_REPLAY (1ULL << 2) /* sessions survive the proxy */
+#define RGPU_FEATURES	(RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY)
+
+#define RGPU_MAGIC	   0x52475055u /* "RGPU" */
+#define RGPU_UUID_LEN	   16
+#define RGPU_SID_LEN	   16
+#define RGPU_COOKIE_MAX	   256	/* the proxy's own word on a session or device */
+#define RGPU_CONTROL_MAX   4096 /* payload of a relayed control request, each way */
+#define RGPU_PROPS_MAX	   3072 /* cached device properties */
+#define RGPU_NAME_LEN	   64
+#define RGPU_CHANNELS_MAX  256	/* per session */
+#define RGPU_RING_MIN	   4096u
+#define RGPU_RING_MAX	   (16u << 20)
+#define RGPU_SQ_DEFAULT	   (1u << 20)
+#define RGPU_CQ_DEFAULT	   (128u << 10)
+
+/*
+ * A session's memory.
+ *
+ * Each page has one writer, and the other sides map it read-only:
+ *	K page	one per session, written by the kernel
+ *	A page	one per channel, written by the app
+ *	P page	one per channel, written by the proxy
+ *	SQ	submission ring, written by the app
+ *	CQ	completion ring, written by the proxy
+ *
+ * Indices are free-running counts of bytes, modulo 2^32; a ring's size is a power of two and its
+ * offset is index & (size - 1). tail - head > size means that a writer broke the ring: the reader
+ * marks the session broken, it never clamps. A reader copies an entry to private memory, validates
+ * the copy, then uses it. The kernel itself never reads an index: it supplies memory, wake-ups and
+ * lifetime.
+ *
+ * Sleep protocol, the same both ways, as event-idx of vring: a producer publishes its tail, full
+ * barrier, reads the consumer's event word and rings (KICK) only if that says the consumer sleeps.
+ * A consumer that wants to sleep sets its event word, full barrier, looks at the tail again, and
+ * only then waits. Event words hold RGPU_EVENT_AWAKE or RGPU_EVENT_ASLEEP. A kick is latched: one
+ * that comes before the wait ends that wait at once.
+ */
+enum rgpu_session_state {
+	RGPU_SESSION_STARTING = 0,
+	RGPU_SESSION_LIVE = 1,
+	RGPU_SESSION_RECOVERING = 2, /* the proxy went away; its successor will go on */
+	RGPU_SESSION_FAILED = 3,     /* for good; reason holds a negative errno */
+};
+
+#define RGPU_EVENT_AWAKE  0u
+#define RGPU_EVENT_ASLEEP 1u
+
+struct rgpu_kpage {
+	__u32 magic;
+	__u16 abi_major, abi_minor;
+	__u64 features;
+	__u8 sid[RGPU_SID_LEN]; /* 128 random bits that name the session at the server */
+	__u32 state;		/* enum rgpu_session_state */
+	__s32 reason;		/* why FAILED: negative errno, 0 otherwise */
+	__u32 epoch;		/* of the proxy that holds the session; advances with each proxy */
+	__u32 nchannels;	/* channels ever made: indices below are worth asking for */
+	__u32 reserved[12];
+};
+
+struct rgpu_apage {
+	__u32 sq_tail;
+	__u32 pad0[15];
+	__u32 cq_head;
+	__u32 cq_event; /* app sleeps on its CQ */
+	__u32 pad1[14];
+};
+
+struct rgpu_ppage {
+	__u32 sq_head;	/* bytes below are durable at the server: their space is free */
+	__u32 sq_event; /* proxy sleeps on this SQ */
+	__u32 pad0[14];
+	__u32 cq_tail;
+	__u32 cq_next; /* cq_tail as it will be when reply @delivered is published */
+	__u32 pad1[14];
+	/*
+	 * Law 6, all three survive the proxy. acked counts records (their seq), the other two count
+	 * replies (their rseq). Order of stores for one reply: bytes in place, cq_next, delivered,
+	 * cq_tail, published. A successor that finds delivered > published knows from
+	 * cq_tail == cq_next whether the entry was published.
+	 */
+	__u64 acked;
+	__u64 delivered;
+	__u64 published;
+	__u32 pad2[10];
+};
+
+/*
+ * mmap offsets. Of a /dev/rgpuN file with a session, and of a session fd, whose maps are the same
+ * bytes with the proxy's rights. Lengths must be exact, maps shared, never executable.
+ */
+#define RGPU_MMAP_KPAGE 0ULL
+#define RGPU_MMAP_CHANNEL(ch, what) ((1ULL << 40) | ((__u64)(ch) << 32) | ((__u64)(what) << 28))
+#define RGPU_MMAP_APAGE 0
+#define RGPU_MMAP_PPAGE 1
+#define RGPU_MMAP_SQ	2
+#define RGPU_MMAP_CQ	3
+#define RGPU_MMAP_BO(handle) ((2ULL << 40) | ((__u64)(handle) << 12)) /* a window per handle; map from its start */
+
+/*
+ * ioctls. Every argument begins with its size, which the kernel uses for extension: bytes that it
+ * does not know must be zero, bytes that the caller does not know are taken as zero. Unknown flags
+ * are EINVAL, unknown commands ENOTTY.
+ */
+#define RGPU_IOC_TYPE 'R'
+
+struct rgpu_info {
+	__u32 size, flags;
+	__u16 abi_major, abi_minor; /* out */
+	__u32 minor;		    /* out: N of /dev/rgpuN */
+	__u64 features;		    /* out */
+	__u8 uuid[RGPU_UUID_LEN];   /* out, and what follows */
+	__u8 server[RGPU_UUID_LEN]; /* devices of one server say the same and can join one session */
+	__u64 mem_total;
+	char name[RGPU_NAME_LEN];
+	__u32 props_len; /* in: room at props; out: bytes that there are */
+	__u32 pad;
+	__u64 props; /* user pointer: opaque device properties as the proxy cached them */
+};
+#define RGPU_IOC_INFO _IOWR(RGPU_IOC_TYPE, 0x00, struct rgpu_info)
+
+struct rgpu_session_start {
+	__u32 size, flags;
+	__u32 data_len;	  /* in: bytes at data, handed to the proxy, ≤ RGPU_CONTROL_MAX; out: bytes that came back */
+	__u32 data_room;  /* in: room at data for the answer */
+	__u64 data;	  /* user pointer */
+	__u8 sid[RGPU_SID_LEN]; /* out */
+	__u64 id;	  /* out: the kernel's name, index | generation << 32 */
+};
+/* EALREADY when the file has a session; else what the proxy answered: ECONNREFUSED, EACCES, EPROTO … */
+#define RGPU_IOC_SESSION_START _IOWR(RGPU_IOC_TYPE, 0x01, struct rgpu_session_start)
+
+struct rgpu_session_join {
+	__u32 size, flags;
+	__s32 fd; /* a /dev/rgpuN file of this process that has a session, of the same server */
+	__u32 device; /* out: this device's index in the session; the starter's is 0 */
+};
+#define RGPU_IOC_SESSION_JOIN _IOWR(RGPU_IOC_TYPE, 0x02, struct rgpu_session_join)
+
+struct rgpu_channel_create {
+	__u32 size, flags;
+	__u32 sq_size, cq_size; /* bytes, powers of two, RGPU_RING_MIN … RGPU_RING_MAX */
+	__u32 channel;		/* out */
+	__u32 pad;
+};
+#define RGPU_IOC_CHANNEL_CREATE _IOWR(RGPU_IOC_TYPE, 0x03, struct rgpu_channel_create)
+
+struct rgpu_channel_ref {
+	__u32 size, flags;
+	__u32 channel;
+	__u32 pad;
+};
+#define RGPU_IOC_CHANNEL_DESTROY _IOW(RGPU_IOC_TYPE, 0x04, struct rgpu_channel_ref)
+
+struct rgpu_bo_create {
+	__u32 size, flags;
+	__u64 bytes;  /* multiple of the page size */
+	__u32 handle; /* out, never 0 */
+	__u32 pad;
+};
+#define RGPU_IOC_BO_CREATE _IOWR(RGPU_IOC_TYPE, 0x05, struct rgpu_bo_create)
+
+struct rgpu_bo_ref {
+	__u32 size, flags;
+	__u32 handle;
+	__u32 pad;
+	__u64 bytes; /* out, BO_INFO only */
+};
+#define RGPU_IOC_BO_DESTROY _IOW(RGPU_IOC_TYPE, 0x06, struct rgpu_bo_ref)
+
+/* Rings the doorbell of a channel: wakes whoever WAITs on the other side of it. */
+#define RGPU_IOC_KICK _IOW(RGPU_IOC_TYPE, 0x07, struct rgpu_channel_ref)
+
+struct rgpu_wait {
+	__u32 size, flags;
+	__u32 channel;
+	__s32 timeout_ms; /* −1: none */
+};
+/*
+ * Waits for a kick on a channel. 0 after a kick or a change of the session's state or epoch (read the
+ * K page), ETIMEDOUT, EINTR after a signal: the caller looks at its ring and waits again.
+ */
+#define RGPU_IOC_WAIT _IOW(RGPU_IOC_TYPE, 0x08, struct rgpu_wait)
+
+struct rgpu_control {
+	__u32 size, flags;
+	__u32 op; /* opaque to the kernel, see rgpu_wire.h */
+	__u32 data_len;	 /* in and out, as in session_start */
+	__u32 data_room;
+	__u32 pad;
+	__u64 data;
+};
+/* Relays a request to the proxy and waits killably for its answer. */
+#define RGPU_IOC_CONTROL _IOWR(RGPU_IOC_TYPE, 0x09, struct rgpu_control)
+
+/* /dev/rgpu-ctl */
+struct rgpu_session_fd {
+	__u32 size, flags;
+	__u64 id; /* kernel's session id, as netlink named it */
+	__s32 fd; /* out: O_CLOEXEC session fd */
+	__u32 pad;
+};
+#define RGPU_CTL_SESSION_FD _IOWR(RGPU_IOC_TYPE, 0x40, struct rgpu_session_fd)
+
+/*
+ * A session fd. poll: EPOLLIN while any channel has a latched kick, EPOLLHUP once the session is gone
+ * or this fd's epoch was superseded. KICK as above, towards the app.
+ */
+struct rgpu_kicked {
+	__u32 size, flags;
+	__u64 channels[RGPU_CHANNELS_MAX / 64]; /* out: bit per channel kicked since the last call */
+};
+#define RGPU_SES_KICKED _IOR(RGPU_IOC_TYPE, 0x50, struct rgpu_kicked)
+
+struct rgpu_channel_info {
+	__u32 size, flags;
+	__u32 channel;
+	__u32 alive; /* out: 0 once destroyed */
+	__u32 sq_size, cq_size;
+};
+#define RGPU_SES_CHANNEL_INFO _IOWR(RGPU_IOC_TYPE, 0x51, struct rgpu_channel_info)
+#define RGPU_SES_BO_INFO      _IOWR(RGPU_IOC_TYPE, 0x52, struct rgpu_bo_ref)
+
+struct rgpu_session_set {
+	__u32 size, flags;
+	__u32 state;  /* LIVE, or FAILED */
+	__s32 reason; /* negative errno when FAILED */
+};
+#define RGPU_SES_SET _IOW(RGPU_IOC_TYPE, 0x53, struct rgpu_session_set)
+
+#endif
