@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* What lies in the rings and crosses the wire: records, replies, and the frames that carry them over TLS. */
+#ifndef _UAPI_RGPU_WIRE_H
+#define _UAPI_RGPU_WIRE_H
+
+#include <linux/types.h>
+
+/*
+ * All integers are little-endian. Everything here is append-only. The way of a record is told in
+ * docs/architecture.md; this file has the layouts.
+ */
+#define RGPU_WIRE_MAJOR	  1
+#define RGPU_WIRE_MINOR	  0
+#define RGPU_DEFAULT_PORT 7478
+
+/*
+ * Records: app → server. One API call, written once by the shim into its channel's SQ: the same bytes
+ * cross the wire. A relay reads only this header and the segments, never the body.
+ *
+ * A record does not wrap: when it would, a PAD record (header alone is valid, len reaches to the ring's
+ * end, at least 16 bytes are always there; only len, op and flags of a PAD are meaningful, and it has no seq) fills up the
+ * end. PADs do not cross the wire.
+ */
+#define RGPU_REC_ALIGN 16u
+#define RGPU_REC_MAX   (64u << 10) /* bytes of header, segments and body together */
+#define RGPU_SEG_MAX   16u
+#define RGPU_CHUNK_MAX (2u << 20) /* SEND bytes, and RECV bytes, of one record: larger copies are several records */
+
+#define RGPU_REC_FENCE 0x01 /* the caller waits: a reply with a CQ entry comes */
+#define RGPU_REC_PAD   0x80
+
+struct rgpu_rec {
+	__u32 len; /* all of it in bytes, multiple of RGPU_REC_ALIGN */
+	__u16 op;  /* enum in the API tables: library << 12 | row */
+	__u8 flags;
+	__u8 nseg;
+	__u64 seq;   /* 1, 2, 3 … per channel, over all connections */
+	__u64 after; /* session counter when the call began: every stamp ≤ it must have run */
+	__u64 stamp; /* this call's place: ++counter, taken just before publishing */
+	/* nseg × struct rgpu_seg, then the body */
+};
+
+#define RGPU_SEG_SEND 1u /* these bytes of the buffer object go with the record */
+#define RGPU_SEG_RECV 2u /* bytes of the answer land here */
+
+struct rgpu_seg {
+	__u32 bo; /* client's handle of a buffer object */
+	__u32 dir;
+	__u64 off, len;
+};
+
+/*
+ * Replies: server → app. In the CQ, and in REPLY frames. rseq numbers all replies of a channel in
+ * sending order. A record without FENCE has a reply only if it has RECV segments, and that one has
+ * QUIET set: it counts (delivered, published) but makes no CQ entry.
+ */
+#define RGPU_REP_QUIET 0x01
+#define RGPU_REP_PAD   0x80
+
+struct rgpu_rep {
+	__u32 len; /* multiple of RGPU_REC_ALIGN, ≤ RGPU_REP_MAX */
+	__u16 op;
+	__u16 flags;
+	__u64 rseq;
+	__u64 seq;	/* of the record answered */
+	__s32 status;	/* what the call returned, in its library's own enum */
+	__s32 qstatus;	/* first failing status of quiet calls of this session not yet told, 0 none */
+	__u32 qop;	/* … and which call that was */
+	__u32 body_len; /* bytes of body, before padding */
+	__u64 bulk;	/* bytes placed in RECV segments */
+	/* body */
+};
+#define RGPU_REP_MAX (32u << 10)
+
+/*
+ * Frames. A connection is TLS 1.3; inside it, a stream of frames: this header, then len bytes.
+ */
+struct rgpu_frame {
+	__u32 len; /* after this header, ≤ RGPU_FRAME_MAX */
+	__u16 type;
+	__u16 flags;
+	__u32 channel; /* 0 where it has no meaning */
+	__u32 reserved;
+};
+#define RGPU_FRAME_MAX (1u << 20)
+#define RGPU_FRAME_BULK (256u << 10) /* bulk payload of one frame: small enough that small calls of other channels slip between */
+
+enum rgpu_frame_type {
+	/* Control connection: the client's or proxy's standing link to the listener. Requests are answered in order. */
+	RGPU_C_HELLO = 1,   /* struct rgpu_hello → WELCOME or ERROR */
+	RGPU_C_WELCOME = 2, /* struct rgpu_welcome */
+	RGPU_C_ERROR = 3,   /* struct rgpu_error_frame */
+	RGPU_C_DEVICES = 4, /* empty → DEVICE_LIST */
+	RGPU_C_DEVICE_LIST = 5, /* n × (struct rgpu_device_entry + props, padded to 8) */
+	RGPU_C_START = 6,   /* struct rgpu_start → STARTED or ERROR; idempotent under sid */
+	RGPU_C_STARTED = 7, /* struct rgpu_started */
+	RGPU_C_RESUME = 8,  /* struct rgpu_start → STARTED; the older lease is dead before the answer */
+	RGPU_C_JOIN = 9,    /* struct rgpu_join → OK: one more device for a session */
+	RGPU_C_END = 10,    /* struct rgpu_join (device unused) → OK: the client process is gone */
+	RGPU_C_OK = 11,
+	RGPU_C_STATS = 12,  /* empty → STATS_LIST */
+	RGPU_C_STATS_LIST = 13, /* struct rgpu_stats, then its entries */
+
+	/* Data connection, both ways. */
+	RGPU_D_ATTACH = 32,   /* client, first: n × struct rgpu_attach_channel */
+	RGPU_D_ATTACHED = 33, /* server, first: n × struct rgpu_attached_channel, the same channels */
+	RGPU_D_RECORDS = 34,  /* client: whole records of one channel; one with SEND segments is the last of its frame */
+	RGPU_D_PAYLOAD = 35,  /* client: the next bytes of the SEND segments of the channel's last record */
+	RGPU_D_ACK = 36,      /* client: struct rgpu_ack */
+	RGPU_D_GRANT = 37,    /* server: struct rgpu_grant */
+	RGPU_D_DATA = 38,     /* server: struct rgpu_data, then bytes for a RECV segment; precede their reply */
+	RGPU_D_REPLY = 39,    /* server: whole replies of one channel */
+	RGPU_D_PING = 40,     /* either: 8 bytes, answered by PONG with the same bytes */
+	RGPU_D_PONG = 41,
+	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why */
+	RGPU_D_CLOSE_CHANNEL = 43, /* client: after all its records; server drops the lane */
+};
+
+struct rgpu_hello {
+	__u32 magic; /* RGPU_MAGIC */
+	__u16 major, minor;
+	__u64 features;
+	char agent[64]; /* "rgpu-proxy 0.1", for logs */
+};
+
+struct rgpu_welcome {
+	__u32 magic;
+	__u16 major, minor;
+	__u64 features;
+	__u8 server[16]; /* names this server: devices of one server share sessions */
+	char agent[64];
+	char driver[64]; /* "softgpu", "CUDA 13.0 …": what answers */
+	__u32 driver_version; /* as cuDriverGetVersion */
+	__u32 ndevices;
+};
+
+struct rgpu_error_frame {
+	__s32 err; /* a positive Linux errno: the class of the cause */
+	char text[252]; /* one line: cause, and what to do */
+};
+
+struct rgpu_device_entry {
+	__u8 uuid[16];
+	char name[64];
+	__u64 mem_total; /* bytes */
+	__u32 props_len; /* api/props.h, opaque to relays */
+	__u32 reserved;
+};
+
+struct rgpu_start {
+	__u8 sid[16];
+	__u32 epoch; /* the proxy's; direct mode: 1 + reconnections */
+	__u32 uid;
+	__u32 pid; /* as the client's host sees it */
+	__u32 device; /* the starter's device, index in DEVICE_LIST */
+	char comm[16];
+	__u32 data_len; /* the shim's own words, opaque to relays: api/hello.h */
+	__u32 reserved;
+	/* data */
+};
+
+struct rgpu_started {
+	__u8 sid[16];
+	__u32 lease; /* advances with every START and RESUME of the session */
+	__u32 grace_ms;
+	__u8 token[16]; /* opens one data connection, once, within 30 s */
+};
+
+struct rgpu_join {
+	__u8 sid[16];
+	__u32 device;	/* index in DEVICE_LIST */
+	__u32 index;	/* its index in the session: 0 the starter's, then as joined */
+};
+
+struct rgpu_stats_device {
+	__u64 mem_used, mem_total;
+	__u32 utilization; /* per cent, 0xffffffff unknown */
+	__u32 sessions;
+};
+
+struct rgpu_stats_session {
+	__u8 sid[16];
+	__u32 uid, pid;
+	char comm[16];
+	__u32 device; /* one entry per session and device */
+	__u32 reserved;
+	__u64 mem_used;
+	__u64 records, fences;
+};
+
+struct rgpu_stats {
+	__u32 ndevices, nsessions;
+	/* ndevices × struct rgpu_stats_device, nsessions × struct rgpu_stats_session (of the same client only) */
+};
+
+/*
+ * A data connection begins with this preface in the clear, compared and never interpreted; the listener
+ * hands the socket to the session's worker, which does the TLS handshake with a key that only the two
+ * ends of the control connection know: exporter label RGPU_DATA_LABEL, context sid ‖ lease (20 bytes).
+ * A TLS control connection begins with 0x16, so the first byte tells them apart.
+ */
+#define RGPU_PREFACE_MAGIC "RGPUdata"
+#define RGPU_DATA_LABEL	   "EXPORTER-rgpu-data-connection"
+#define RGPU_PSK_IDENTITY  "rgpu-pairing"	 /* control connections: identity is "rgpu-pairing/" + key id, see lib/key.h */
+#define RGPU_DATA_IDENTITY "rgpu-session"
+#define RGPU_KEY_LEN	   32
+
+struct rgpu_preface {
+	char magic[8];
+	__u8 token[16];
+	__u32 lease;
+	__u32 reserved;
+};
+
+/*
+ * ATTACH says which replies the client has published; the server drops those, sends the later ones
+ * again, and says up to which record it has received everything, bytes included: those are durable
+ * there and are never sent again. Credits count from 0 at each ATTACH. A channel that is not named is
+ * opened by its first frame, with seq 1, rseq 1 and the initial credits.
+ */
+struct rgpu_attach_channel {
+	__u32 channel;
+	__u32 reserved;
+	__u64 published; /* rseq */
+};
+
+struct rgpu_attached_channel {
+	__u32 channel;
+	__u32 reserved;
+	__u64 received; /* seq */
+};
+
+/*
+ * Credits: cumulative bytes that the peer may have sent on this channel over this connection.
+ * Client to server: record bytes plus SEND bytes. Server to client: reply bytes without QUIET ones;
+ * DATA needs none, it goes straight to its place. A sender may begin a record when sent < allowed,
+ * and finish it.
+ */
+#define RGPU_SQ_CREDIT_INITIAL (8u << 20)
+#define RGPU_CQ_CREDIT_INITIAL (16u << 10)
+
+struct rgpu_ack {
+	__u64 published; /* rseq: replies ≤ it may be forgotten */
+	__u64 allow;	 /* reply bytes */
+};
+
+struct rgpu_grant {
+	__u64 received; /* seq: records ≤ it are durable at the server */
+	__u64 allow;
+};
+
+struct rgpu_data {
+	__u64 seq; /* of the record it answers */
+	__u32 bo;
+	__u32 reserved;
+	__u64 off;
+	/* bytes: frame len − sizeof(struct rgpu_data) */
+};
+
+/* Operations of the relayed control ioctl. */
+enum rgpu_control_op {
+	RGPU_CONTROL_STATS = 1, /* → RGPU_C_STATS_LIST's payload for this client */
+};
+
+#endif
