@@ -44,6 +44,8 @@ struct srv_call {
 	 * then asked, from any thread but one at a time, until it gives something else than SRV_PENDING,
 	 * a status. The lane goes on meanwhile. A reply that was ready before a later fence was answered
 	 * is sent before that fence's reply, so "the stream is done" always finds its bytes in place.
+	 * @c keeps its address; from the return on, c->out has room for the out_len bytes that were said,
+	 * which ready() may write again. After a status ready() is not called again and @c is gone.
 	 */
 	int32_t (*ready)(struct srv_call *c);
 	void *ready_arg;

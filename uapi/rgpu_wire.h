@@ -36,9 +36,19 @@ struct rgpu_rec {
 	__u8 nseg;
 	__u64 seq;   /* 1, 2, 3 … per channel, over all connections */
 	__u64 after; /* session counter when the call began: every stamp ≤ it must have run */
-	__u64 stamp; /* this call's place: ++counter, taken just before publishing */
+	__u64 stamp; /* this call's place: ++counter, taken just before publishing; or 0, see below */
 	/* nseg × struct rgpu_seg, then the body */
 };
+
+/*
+ * The order. A record runs when every stamp ≤ its `after` has run, and after the records before it in its channel. A call
+ * that has not returned holds nobody, and only a returned one must come first, so
+ *  - a fence needs no place: stamp 0 (one with a stamp counts as run the moment it is received), and a thread that waits in
+ *    the driver never holds the thread that would release it;
+ *  - of a call made of several records only the last takes a stamp; the others have stamp 0, so that no small call of another
+ *    thread waits for a long copy.
+ * In a channel each stamp is greater than every stamp and `after` before it, and than its own `after`. The server checks this.
+ */
 
 #define RGPU_SEG_SEND 1u /* these bytes of the buffer object go with the record */
 #define RGPU_SEG_RECV 2u /* bytes of the answer land here */
@@ -112,7 +122,7 @@ enum rgpu_frame_type {
 	RGPU_D_REPLY = 39,    /* server: whole replies of one channel */
 	RGPU_D_PING = 40,     /* either: 8 bytes, answered by PONG with the same bytes */
 	RGPU_D_PONG = 41,
-	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why */
+	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why (err 0: a clean end) */
 	RGPU_D_CLOSE_CHANNEL = 43, /* client: after all its records; server drops the lane */
 };
 
@@ -147,6 +157,9 @@ struct rgpu_device_entry {
 	__u32 reserved;
 };
 
+/* The engine is in the program itself: its FIN or RST means that the program ended, where a proxy's may mean a restart. */
+#define RGPU_START_DIRECT 1u
+
 struct rgpu_start {
 	__u8 sid[16];
 	__u32 epoch; /* the proxy's; direct mode: 1 + reconnections */
@@ -155,7 +168,7 @@ struct rgpu_start {
 	__u32 device; /* the starter's device, index in DEVICE_LIST */
 	char comm[16];
 	__u32 data_len; /* the shim's own words, opaque to relays: api/hello.h */
-	__u32 reserved;
+	__u32 flags;	/* RGPU_START_… */
 	/* data */
 };
 
@@ -216,7 +229,8 @@ struct rgpu_preface {
  * ATTACH says which replies the client has published; the server drops those, sends the later ones
  * again, and says up to which record it has received everything, bytes included: those are durable
  * there and are never sent again. Credits count from 0 at each ATTACH. A channel that is not named is
- * opened by its first frame, with seq 1, rseq 1 and the initial credits.
+ * opened by its first frame, with seq 1, rseq 1 and the initial credits; one that the server has from
+ * an earlier connection and that is not named is closed there, as by CLOSE_CHANNEL.
  */
 struct rgpu_attach_channel {
 	__u32 channel;
@@ -226,7 +240,7 @@ struct rgpu_attach_channel {
 
 struct rgpu_attached_channel {
 	__u32 channel;
-	__u32 reserved;
+	__u32 credit; /* bytes allowed at first: RGPU_SQ_CREDIT_INITIAL less what still waits there */
 	__u64 received; /* seq */
 };
 
