@@ -4,7 +4,9 @@
 B ?= build
 CC ?= gcc
 PY ?= python3
-CUDA_HOME ?= $(shell scripts/setup --print-cuda-home 2>/dev/null)
+ifeq ($(CUDA_HOME),)
+CUDA_HOME := $(shell scripts/setup --print-cuda-home 2>/dev/null)
+endif
 NVCC ?= $(CUDA_HOME)/bin/nvcc
 PREFIX ?= /usr
 DESTDIR ?=
@@ -18,15 +20,110 @@ override CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
+# What the rooms add to, in their room.mk:
+#	ALL		products
+#	UNIT_TESTS	TAP programs of the host
+#	KMOD_TESTS	TAP programs of a guest that has the module and nothing else (they may be the proxy themselves)
+#	GUEST_TESTS	TAP programs of a guest that has module, proxy and server
+#	BENCHES		targets that print one bench each
+#	LONG		shards of check-long: NAME has the target long-NAME
 ALL :=
 UNIT_TESTS :=
+KMOD_TESTS :=
+GUEST_TESTS :=
+BENCHES :=
+LONG :=
 
 .PHONY: all
 all: products
 
-include $(sort $(wildcard */room.mk))
+include $(sort $(wildcard */room.mk */*/room.mk))
 
 .PHONY: products
 products: $(ALL)
+
+# Tests -------------------------------------------------------------------------------------------------------------
+
+# Each end-to-end program runs three times: direct on the host, through /dev/rgpu0 on two guest kernels.
+E2E := $(sort $(wildcard tests/e2e/*.t))
+VM_TESTS := $(sort $(wildcard tests/vm/*.t))
+PROVE := prove --jobs 2 --failures --comments
+
+export B CUDA_HOME NVCC
+
+# Set-up first, by a make of its own: it installs what this file asks about while it is read.
+.PHONY: check check-built check-unit
+check:
+	scripts/setup
+	$(MAKE) check-built
+
+check-built: all modules $(UNIT_TESTS) $(KMOD_TESTS) $(GUEST_TESTS) guest-lists
+	RGPU_TEST_TRANSPORT=direct $(PROVE) $(VM_TESTS) $(E2E) $(UNIT_TESTS)
+
+check-unit: $(UNIT_TESTS)
+	$(PROVE) $(UNIT_TESTS)
+
+# What tests/vm/*.t run in their guests.
+.PHONY: guest-lists
+guest-lists:
+	@mkdir -p $(B)/tests
+	@printf '%s\n' $(KMOD_TESTS) >$(B)/tests/kmod.list
+	@printf '%s\n' $(GUEST_TESTS) $(E2E) >$(B)/tests/guest.list
+
+# The module for both guest kernels; `make kmod KDIR=…` (kmod/room.mk) builds it for one.
+.PHONY: modules
+modules:
+	$(MAKE) kmod KDIR="$$(scripts/setup --kernel 6.1 kdir)"
+	$(MAKE) kmod KDIR="$$(scripts/setup --kernel 6.12 kdir)"
+
+# Leaks of third-party libraries are not ours to find here; everything else stops the test.
+.PHONY: check-asan
+check-asan:
+	$(MAKE) B=$(B)/asan SANITIZE=address,undefined check-unit
+
+.PHONY: check-long
+check-long:
+	scripts/setup
+	scripts/check-long $(SHARD)
+
+.PHONY: list-long
+list-long:
+	@printf '%s\n' $(LONG)
+
+LONG += asan
+.PHONY: long-asan
+long-asan: check-asan
+
+.PHONY: bench
+bench: all $(BENCHES)
+
+# The rest ----------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo:
+	scripts/demo
+
+.PHONY: format-check
+format-check:
+	@command -v clang-format >/dev/null || { echo "format-check: no clang-format; next: apt-get install clang-format" >&2; exit 1; }
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+
+.PHONY: clean
+clean:
+	rm -rf $(B)
+
+.PHONY: help
+help:
+	@echo 'make                 all products, in $(B)/bin and $(B)/lib'
+	@echo 'make demo            set up, build, and run CUDA programs in a guest through /dev/rgpu0'
+	@echo 'make check           set up, build, and run what CI runs (25 minutes at most)'
+	@echo 'make check-unit      the unit tests of the host alone'
+	@echo 'make check-asan      the unit tests under ASan and UBSan, in $(B)/asan'
+	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
+	@echo 'make bench           launches per second, calls and copies against raw TLS'
+	@echo 'make modules         rgpu.ko for the two guest kernels; kmod KDIR=… for another'
+	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
+	@echo 'make format-check    clang-format has nothing to say'
+	@echo 'make clean           remove $(B)'
 
 -include $(shell test -d $(B) && find $(B) -name '*.d')
