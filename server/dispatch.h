@@ -40,12 +40,17 @@ struct srv_call {
 	uint64_t recv_used;
 
 	/*
-	 * Set by the function when payload or recv are still in use by the driver on return: ready(c) is
-	 * then asked, from any thread but one at a time, until it gives something else than SRV_PENDING,
-	 * a status. The lane goes on meanwhile. A reply that was ready before a later fence was answered
-	 * is sent before that fence's reply, so "the stream is done" always finds its bytes in place.
-	 * @c keeps its address; from the return on, c->out has room for the out_len bytes that were said,
-	 * which ready() may write again. After a status ready() is not called again and @c is gone.
+	 * Set by the function when the answer is not known yet, or when payload, body or recv are still in
+	 * use by the driver on return: ready(c) is then asked, from any thread but one at a time, until it
+	 * gives something else than SRV_PENDING, a status. The lane goes on meanwhile, and the record counts
+	 * as run for everybody's `after`: that is how a wait (cuStreamSynchronize) holds nobody else up. A
+	 * reply that was ready before a later fence of any lane was answered is sent before that fence's
+	 * reply, so "the stream is done" always finds its bytes in place.
+	 *
+	 * @c keeps its address, and body, payload, out and recv stay as they are. From the return on, c->out
+	 * has room for the out_len bytes that were said, which ready() may write again; so may it recv_used.
+	 * After a status ready() is not called again and @c is gone. At the end of a session it is asked to
+	 * its end, too: that is where ready_arg is freed.
 	 */
 	int32_t (*ready)(struct srv_call *c);
 	void *ready_arg;
