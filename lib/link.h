@@ -34,9 +34,14 @@ bool rgpu_link_buffered(const struct rgpu_link *l); /* decrypted bytes lie insid
 const char *rgpu_link_identity(const struct rgpu_link *l); /* server: what the client named, after the handshake */
 const char *rgpu_link_why(const struct rgpu_link *l);
 
-/* Bytes moved (≥ 1), 0 at a clean end (read only), -EAGAIN, -ECONNRESET … */
+/*
+ * Bytes moved (≥ 1), 0 at a clean end (read only), -EAGAIN, -ECONNRESET … A write takes bytes into a
+ * buffer of the link and sends what the socket accepts at once; what is left goes out with the next write, read or
+ * flush, and until then rgpu_link_events() has POLLOUT. flush: 0 nothing is left, -EAGAIN, other -errno.
+ */
 ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len);
 ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len);
+int rgpu_link_flush(struct rgpu_link *l);
 
 /* RFC 5705/8446 exporter: @out_len bytes for label and context; both ends get the same. 0 or -EPROTO. */
 int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, size_t ctx_len, void *out, size_t out_len);

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+/* A TLS 1.3 connection with a pre-shared key: handshake and non-blocking bytes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include "lib/clock.h"
+#include "lib/link.h"
+#include "lib/link_ctx.h"
+
+/*
+ * Records are gathered here and leave with one send(2). A write is taken while less than OUT_FULL waits, so
+ * there is always room for what one write makes of RGPU_TLS_RECORD bytes, and for handshake messages.
+ */
+#define OUT_SIZE (256 << 10)
+#define OUT_FULL (OUT_SIZE - 2 * RGPU_TLS_RECORD)
+
+struct rgpu_link {
+	int fd;
+	bool server, ready, eof;
+	int broken; /* negative errno once the link cannot go on */
+	SSL *ssl;
+	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
+	char identity[64];
+	rgpu_psk_find find;
+	void *find_arg;
+	int sock_err; /* errno of the last recv or send that failed for good */
+	uint8_t *out;
+	size_t out_head, out_tail;
+	char why[256];
+};
+
+__attribute__((format(printf, 3, 4))) static int broken(struct rgpu_link *l, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	l->broken = err;
+	va_start(ap, fmt);
+	vsnprintf(l->why, sizeof(l->why), fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+/* The socket as OpenSSL sees it: reads come from it, writes go into the out buffer. */
+static int bio_read(BIO *b, char *buf, int len)
+{
+	struct rgpu_link *l = BIO_get_data(b);
+	ssize_t n;
+
+	BIO_clear_retry_flags(b);
+	do
+		n = recv(l->fd, buf, len, 0);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0) {
+		l->eof |= n == 0 && len;
+		return n;
+	}
+	if (errno == EAGAIN || errno == EWOULDBLOCK)
+		BIO_set_retry_read(b);
+	else
+		l->sock_err = errno;
+	return -1;
+}
+
+static int bio_write(BIO *b, const char *buf, int len)
+{
+	struct rgpu_link *l = BIO_get_data(b);
+
+	BIO_clear_retry_flags(b);
+	if (l->out_head && (size_t)len > OUT_SIZE - l->out_tail) {
+		memmove(l->out, l->out + l->out_head, l->out_tail - l->out_head);
+		l->out_tail -= l->out_head;
+		l->out_head = 0;
+	}
+	if ((size_t)len > OUT_SIZE - l->out_tail) {
+		BIO_set_retry_write(b);
+		return -1;
+	}
+	memcpy(l->out + l->out_tail, buf, len);
+	l->out_tail += len;
+	return len;
+}
+
+static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
+{
+	struct rgpu_link *l = BIO_get_data(b);
+
+	(void)num;
+	(void)ptr;
+	if (cmd == BIO_CTRL_EOF)
+		return l && l->eof;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *bio_method(void)
+{
+	static BIO_METHOD *method;
+	BIO_METHOD *m = __atomic_load_n(&method, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (m)
+		return m;
+	m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rgpu link");
+	if (!m)
+		return NULL;
+	BIO_meth_set_read(m, bio_read);
+	BIO_meth_set_write(m, bio_write);
+	BIO_meth_set_ctrl(m, bio_ctrl);
+	if (!__atomic_compare_exchange_n(&method, &none, m, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		BIO_meth_free(m);
+		m = none;
+	}
+	return m;
+}
+
+static int client_psk(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, SSL_SESSION **out)
+{
+	struct rgpu_link *l = SSL_get_app_data(ssl);
+
+	*out = NULL;
+	if (md && !EVP_MD_is_a(md, "SHA256"))
+		return 1; /* the server asked for a hash we never offer: go on without a key, which fails */
+	*out = rgpu_link_psk(ssl, l->key);
+	if (!*out)
+		return 0;
+	*id = (const unsigned char *)l->identity;
+	*id_len = strlen(l->identity);
+	return 1;
+}
+
+static int server_psk(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
+{
+	struct rgpu_link *l = SSL_get_app_data(ssl);
+	uint8_t key[RGPU_KEY_LEN];
+
+	*out = NULL;
+	/* An unknown name gets a random key: a stranger cannot tell a wrong name from a wrong key. */
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return 0;
+	if (id_len && id_len < sizeof(l->identity) && !memchr(id, 0, id_len)) {
+		memcpy(l->identity, id, id_len);
+		l->identity[id_len] = 0;
+		if (!l->find(l->find_arg, l->identity, key) && getrandom(key, sizeof(key), 0) != sizeof(key))
+			return 0;
+	}
+	*out = rgpu_link_psk(ssl, key);
+	OPENSSL_cleanse(key, sizeof(key));
+	return *out != NULL;
+}
+
+static struct rgpu_link *link_new(int fd, bool server)
+{
+	SSL_CTX *ctx = rgpu_link_ctx(server);
+	BIO_METHOD *method = bio_method();
+	int flags = fcntl(fd, F_GETFL);
+	struct rgpu_link *l;
+	BIO *bio;
+
+	if (!ctx || !method || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->fd = -1; /* the caller's until we cannot fail any more */
+	l->server = server;
+	l->out = malloc(OUT_SIZE);
+	l->ssl = SSL_new(ctx);
+	bio = BIO_new(method);
+	if (!l->out || !l->ssl || !bio) {
+		BIO_free(bio);
+		rgpu_link_free(l);
+		return NULL;
+	}
+	l->fd = fd;
+	BIO_set_data(bio, l);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(l->ssl, bio, bio);
+	SSL_set_app_data(l->ssl, l);
+	return l;
+}
+
+struct rgpu_link *rgpu_link_client(int fd, const char *identity, const uint8_t key[RGPU_KEY_LEN])
+{
+	struct rgpu_link *l = link_new(fd, false);
+
+	if (!l)
+		return NULL;
+	memcpy(l->key, key, RGPU_KEY_LEN);
+	snprintf(l->identity, sizeof(l->identity), "%s", identity);
+	SSL_set_psk_use_session_callback(l->ssl, client_psk);
+	SSL_set_connect_state(l->ssl);
+	return l;
+}
+
+struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg)
+{
+	struct rgpu_link *l = link_new(fd, true);
+
+	if (!l)
+		return NULL;
+	l->find = find;
+	l->find_arg = arg;
+	SSL_set_psk_find_session_callback(l->ssl, server_psk);
+	SSL_set_accept_state(l->ssl);
+	return l;
+}
+
+void rgpu_link_free(struct rgpu_link *l)
+{
+	if (!l)
+		return;
+	if (l->ready && !l->broken) {
+		ERR_clear_error();
+		SSL_shutdown(l->ssl);
+		rgpu_link_flush(l);
+	}
+	SSL_free(l->ssl);
+	if (l->fd >= 0)
+		close(l->fd);
+	OPENSSL_cleanse(l->key, sizeof(l->key));
+	free(l->out);
+	free(l);
+}
+
+int rgpu_link_flush(struct rgpu_link *l)
+{
+	while (l->out_head < l->out_tail) {
+		ssize_t n = send(l->fd, l->out + l->out_head, l->out_tail - l->out_head, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			l->out_head += n;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return -EAGAIN;
+		return broken(l, -errno, "the connection broke: %s", strerror(errno));
+	}
+	l->out_head = l->out_tail = 0;
+	return 0;
+}
+
+/* What a failed SSL call means for the link. */
+static int ssl_failed(struct rgpu_link *l, int ret)
+{
+	int how = SSL_get_error(l->ssl, ret), reason;
+	unsigned long e;
+
+	if (how == SSL_ERROR_WANT_READ || how == SSL_ERROR_WANT_WRITE)
+		return -EAGAIN;
+	if (how == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	if (l->sock_err)
+		return broken(l, -l->sock_err, "the connection broke: %s", strerror(l->sock_err));
+	e = ERR_peek_last_error();
+	reason = ERR_GET_REASON(e);
+	if (l->eof)
+		return broken(l, -ECONNRESET, l->ready ? "the other side closed the connection without a word" :
+							 "the other side closed the connection during the TLS handshake; is it an rgpu-server?");
+	if (!l->ready) {
+		switch (reason) {
+		case SSL_R_BINDER_DOES_NOT_VERIFY:
+			return broken(l, -EACCES, "a client has a wrong or unknown key (it named \"%s\")", l->identity);
+		case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
+		case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+		case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+		case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+		case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
+		case SSL_R_CERTIFICATE_VERIFY_FAILED:
+			return broken(l, -EACCES,
+				      "the server refused the key (\"%s\"): use the key file that rgpu-server --pair made on that server", l->identity);
+		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+		case SSL_R_NO_SHARED_CIPHER:
+			return broken(l, -EACCES, "a client offered no pre-shared key");
+		}
+		return broken(l, -EPROTO, "the other side does not speak TLS 1.3 with a pre-shared key (%s)",
+			      reason ? ERR_reason_error_string(e) : "unexpected bytes");
+	}
+	return broken(l, -EPROTO, "the TLS connection broke: %s", reason ? ERR_reason_error_string(e) : "unexpected bytes");
+}
+
+int rgpu_link_handshake(struct rgpu_link *l)
+{
+	int ret, err;
+
+	if (l->ready || l->broken)
+		return l->broken;
+	ERR_clear_error();
+	ret = SSL_do_handshake(l->ssl);
+	if (ret != 1) {
+		err = ssl_failed(l, ret);
+		if (!err)
+			err = broken(l, -ECONNRESET, "the other side closed the connection during the TLS handshake");
+		/* An alert for the peer may wait. */
+		if (err == -EAGAIN) {
+			ret = rgpu_link_flush(l);
+			return ret && ret != -EAGAIN ? ret : -EAGAIN;
+		}
+		if (l->out_head < l->out_tail)
+			(void)!send(l->fd, l->out + l->out_head, l->out_tail - l->out_head, MSG_NOSIGNAL);
+		return err;
+	}
+	if (!SSL_session_reused(l->ssl))
+		return broken(l, -EACCES, "the other side did not use the pre-shared key");
+	l->ready = true;
+	OPENSSL_cleanse(l->key, sizeof(l->key));
+	err = rgpu_link_flush(l);
+	return err == -EAGAIN ? 0 : err;
+}
+
+int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms)
+{
+	int64_t deadline = rgpu_deadline(timeout_ms);
+
+	for (;;) {
+		struct pollfd p = { .fd = l->fd };
+		int err = rgpu_link_handshake(l);
+
+		if (err != -EAGAIN)
+			return err;
+		p.events = rgpu_link_events(l);
+		err = poll(&p, 1, rgpu_ms_left(deadline));
+		if (!err)
+			return broken(l, -ETIMEDOUT, "no answer to the TLS handshake; is it an rgpu-server?");
+		if (err < 0 && errno != EINTR)
+			return broken(l, -errno, "poll: %s", strerror(errno));
+	}
+}
+
+int rgpu_link_fd(const struct rgpu_link *l)
+{
+	return l->fd;
+}
+
+short rgpu_link_events(const struct rgpu_link *l)
+{
+	return POLLIN | (l->out_head < l->out_tail ? POLLOUT : 0);
+}
+
+bool rgpu_link_buffered(const struct rgpu_link *l)
+{
+	return SSL_pending(l->ssl) > 0 || SSL_has_pending(l->ssl);
+}
+
+const char *rgpu_link_identity(const struct rgpu_link *l)
+{
+	return l->identity;
+}
+
+const char *rgpu_link_why(const struct rgpu_link *l)
+{
+	return l->why;
+}
+
+ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
+{
+	size_t got = 0, n;
+	int err;
+
+	if (l->broken)
+		return l->broken;
+	if (l->out_head < l->out_tail) {
+		err = rgpu_link_flush(l);
+		if (err && err != -EAGAIN)
+			return err;
+	}
+	while (got < len) {
+		int ret;
+
+		ERR_clear_error();
+		ret = SSL_read_ex(l->ssl, (uint8_t *)buf + got, len - got, &n);
+		if (ret == 1) {
+			got += n;
+			/* Without something inside, another read would only be a system call that says EAGAIN. */
+			if (!SSL_has_pending(l->ssl))
+				break;
+			continue;
+		}
+		err = ssl_failed(l, ret);
+		if (got)
+			break; /* a broken link says so at the next call */
+		return err;
+	}
+	return got;
+}
+
+ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
+{
+	size_t done = 0, n;
+	int err;
+
+	if (l->broken)
+		return l->broken;
+	while (done < len) {
+		size_t part = len - done < RGPU_TLS_RECORD ? len - done : RGPU_TLS_RECORD;
+		int ret;
+
+		if (l->out_tail - l->out_head >= OUT_FULL) {
+			err = rgpu_link_flush(l);
+			if (err && err != -EAGAIN)
+				return err;
+			if (l->out_tail - l->out_head >= OUT_FULL)
+				break;
+		}
+		ERR_clear_error();
+		ret = SSL_write_ex(l->ssl, (const uint8_t *)buf + done, part, &n);
+		if (ret != 1) {
+			err = ssl_failed(l, ret);
+			if (err == -EAGAIN)
+				break;
+			return err ? err : broken(l, -ECONNRESET, "the other side closed the connection");
+		}
+		done += n;
+	}
+	err = rgpu_link_flush(l);
+	if (err && err != -EAGAIN)
+		return err;
+	return done || !len ? (ssize_t)done : -EAGAIN;
+}
+
+int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, size_t ctx_len, void *out, size_t out_len)
+{
+	if (!l->ready || SSL_export_keying_material(l->ssl, out, out_len, label, strlen(label), ctx, ctx_len, 1) != 1)
+		return -EPROTO;
+	return 0;
+}

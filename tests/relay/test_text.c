@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/* Tables: what is an address, and what is a key file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/addr.h"
+#include "lib/key.h"
+#include "tests/tap.h"
+
+static void addresses(void)
+{
+	static const struct {
+		const char *text;
+		bool any_port;
+		int err;
+		const char *host;
+		int port;
+		const char *again; /* as rgpu_addr_text() writes it */
+	} t[] = {
+		{ "gpu", 0, 0, "gpu", 7478, "gpu:7478" },
+		{ "gpu:1", 0, 0, "gpu", 1, "gpu:1" },
+		{ "10.0.2.2:65535", 0, 0, "10.0.2.2", 65535, "10.0.2.2:65535" },
+		{ "[::1]", 0, 0, "::1", 7478, "[::1]:7478" },
+		{ "[::1]:7479", 0, 0, "::1", 7479, "[::1]:7479" },
+		{ "fe80::1%eth0", 0, 0, "fe80::1%eth0", 7478, "[fe80::1%eth0]:7478" },
+		{ "gpu:0", 1, 0, "gpu", 0, "gpu:0" },
+		{ .text = "gpu:0", .err = -EINVAL },
+		{ .text = "gpu:", .err = -EINVAL },
+		{ .text = "gpu:65536", .err = -EINVAL },
+		{ .text = "gpu:99999999999999999999", .err = -EINVAL },
+		{ .text = "gpu:12x", .err = -EINVAL },
+		{ .text = "gpu:-1", .err = -EINVAL },
+		{ .text = "gpu: 1", .err = -EINVAL },
+		{ .text = "", .err = -EINVAL },
+		{ .text = ":7478", .err = -EINVAL },
+		{ .text = "[]:7478", .err = -EINVAL },
+		{ .text = "[::1", .err = -EINVAL },
+		{ .text = "[::1]7478", .err = -EINVAL },
+		{ .text = "[gpu]:7478", .err = -EINVAL },
+		{ .text = "https://gpu", .err = -EINVAL },
+		{ .text = "a b:1", .err = -EINVAL },
+	};
+	char why[RGPU_WHY_MAX], text[RGPU_ADDR_TEXT_MAX], longer[400];
+	struct rgpu_addr a;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		why[0] = 0;
+		if (!is_int(rgpu_addr_parse(t[i].text, t[i].any_port, &a, why), t[i].err, "address \"%s\"", t[i].text) || t[i].err) {
+			ok(why[0] != 0, "… says why: %s", why);
+			continue;
+		}
+		is_str(a.host, t[i].host, "… host");
+		is_int(a.port, t[i].port, "… port");
+		rgpu_addr_text(&a, text);
+		is_str(text, t[i].again, "… and back");
+	}
+	memset(longer, 'a', sizeof(longer));
+	longer[sizeof(longer) - 1] = 0;
+	is_int(rgpu_addr_parse(longer, false, &a, why), -EINVAL, "a host of 399 letters");
+}
+
+static void sockets(void)
+{
+	struct rgpu_addr a = { .host = "127.0.0.1" };
+	char why[RGPU_WHY_MAX];
+	uint16_t port;
+	int l, c;
+
+	l = rgpu_addr_listen(&a, &port, why);
+	ok(l >= 0 && port, "listens on a free port");
+	a.port = port;
+	c = rgpu_addr_connect(&a, 5000, why);
+	ok(c >= 0, "connects");
+	ok(c >= 0 && fcntl(c, F_GETFL) & O_NONBLOCK && fcntl(c, F_GETFD) & FD_CLOEXEC, "the socket is non-blocking and close-on-exec");
+	is_int(rgpu_addr_listen(&a, &port, why), -EADDRINUSE, "the port is taken: %s", why);
+	close(c);
+	close(l);
+	is_int(rgpu_addr_connect(&a, 5000, why), -ECONNREFUSED, "nobody listens: %s", why);
+	ok(strstr(why, "127.0.0.1:") && strstr(why, "rgpu-server"), "… names the address and the next step");
+	strcpy(a.host, "no-such-host.invalid");
+	is_int(rgpu_addr_connect(&a, 5000, why), -EHOSTUNREACH, "unknown name: %s", why);
+	ok(!rgpu_addr_is_loopback(&a), "an unknown name is not loopback");
+	strcpy(a.host, "::1");
+	ok(rgpu_addr_is_loopback(&a), "::1 is loopback");
+	strcpy(a.host, "127.3.2.1");
+	ok(rgpu_addr_is_loopback(&a), "127.3.2.1 is loopback");
+	strcpy(a.host, "10.0.0.1");
+	ok(!rgpu_addr_is_loopback(&a), "10.0.0.1 is not");
+}
+
+static void keys(void)
+{
+	static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
+	static const struct {
+		const char *name, *fmt;
+		int err;
+	} t[] = {
+		{ "plain", "rgpu-key-1\n%s\n", 0 },
+		{ "comments, CR, no newline at the end", "# mine\n\nrgpu-key-1\r\n# a\n%s", 0 },
+		{ "empty", "", -EINVAL },
+		{ "no magic", "%s\n", -EINVAL },
+		{ "other magic", "rgpu-key-2\n%s\n", -EINVAL },
+		{ "no key", "rgpu-key-1\n", -EINVAL },
+		{ "short key", "rgpu-key-1\nabcd\n", -EINVAL },
+		{ "long key", "rgpu-key-1\n%s00\n", -EINVAL },
+		{ "two keys", "rgpu-key-1\n%s\nrgpu-key-1\n", -EINVAL },
+		{ "not hex", "rgpu-key-1\nzz0102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F\n", -EINVAL },
+	};
+	char why[RGPU_WHY_MAX], text[256];
+	struct rgpu_key k;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(text, sizeof(text), t[i].fmt, hex);
+		is_int(rgpu_key_parse(text, &k, why), t[i].err, "key text: %s", t[i].name);
+		if (t[i].err)
+			continue;
+		is_int(k.secret[0], 0, "… first byte");
+		is_int(k.secret[31], 31, "… last byte");
+		/* printf 'rgpu-key-id' and the 32 bytes | sha256sum */
+		is_str(k.id, "0090e7bb", "… id");
+		is_str(k.identity, "rgpu-pairing/0090e7bb", "… identity");
+	}
+}
+
+static void key_files(void)
+{
+	char dir[] = "/tmp/rgpu-key-XXXXXX", path[64], why[RGPU_WHY_MAX];
+	struct rgpu_key a, b;
+	struct stat st;
+	mode_t old;
+	int fd;
+
+	if (!ok(mkdtemp(dir) != NULL, "a directory"))
+		return;
+	snprintf(path, sizeof(path), "%s/key", dir);
+	is_int(rgpu_key_load(path, &a, why), -ENOENT, "no file: %s", why);
+	ok(strstr(why, path) != NULL, "… names it");
+	old = umask(0777);
+	is_int(rgpu_key_create(path, &a, why), 0, "a new key, whatever the umask");
+	umask(old);
+	stat(path, &st);
+	is_int(st.st_mode & 07777, 0600, "mode");
+	is_int(rgpu_key_load(path, &b, why), 0, "read again");
+	ok(!memcmp(a.secret, b.secret, sizeof(a.secret)), "the same secret");
+	is_str(b.id, a.id, "the same id");
+	is_int(rgpu_key_create(path, &b, why), -EEXIST, "no overwriting: %s", why);
+	chmod(path, 0640);
+	is_int(rgpu_key_load(path, &b, why), -EACCES, "readable by the group: %s", why);
+	ok(strstr(why, "chmod 600") != NULL, "… and what to do");
+	chmod(path, 0600);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	is_int(write(fd, "rgpu-key-1\0", 11), 11, "binary file");
+	close(fd);
+	is_int(rgpu_key_load(path, &b, why), -EINVAL, "… %s", why);
+	truncate(path, 1 << 20);
+	is_int(rgpu_key_load(path, &b, why), -EINVAL, "a large file: %s", why);
+	is_int(rgpu_key_load(dir, &b, why), -EINVAL, "a directory: %s", why);
+	unlink(path);
+	rmdir(dir);
+	rgpu_key_wipe(&a);
+	is_int(a.secret[0] | a.secret[31], 0, "wiped");
+}
+
+int main(void)
+{
+	addresses();
+	sockets();
+	keys();
+	key_files();
+	return tap_done();
+}
