@@ -3,7 +3,7 @@
 
 B ?= build
 CC ?= gcc
-PY ?= python3
+PY ?= /usr/bin/python3
 ifeq ($(CUDA_HOME),)
 CUDA_HOME := $(shell scripts/setup --print-cuda-home 2>/dev/null)
 endif
