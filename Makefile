@@ -51,6 +51,10 @@ PROVE := prove --jobs 2 --failures --comments
 
 export B CUDA_HOME NVCC
 
+.PHONY: setup
+setup:
+	scripts/setup
+
 # Set-up first, by a make of its own: it installs what this file asks about while it is read.
 .PHONY: check check-built check-unit
 check:
@@ -115,6 +119,7 @@ clean:
 .PHONY: help
 help:
 	@echo 'make                 all products, in $(B)/bin and $(B)/lib'
+	@echo 'make setup           packages, guest kernels, a CUDA compiler (demo and check do it by themselves)'
 	@echo 'make demo            set up, build, and run CUDA programs in a guest through /dev/rgpu0'
 	@echo 'make check           set up, build, and run what CI runs (25 minutes at most)'
 	@echo 'make check-unit      the unit tests of the host alone'
