@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What every call that we do not have yet does: one line on stderr the first time, and cudaErrorNotSupported. */
+#include "shim/cudart/unsupported.h"
+#include "shim/cudart/cudart.h"
+#include <stdio.h>
+
+int cudart_unsupported(const char *name, _Atomic char *told)
+{
+	if (!*told) {
+		*told = 1;
+		fprintf(stderr, "libcudart (rgpu): %s is not supported yet and returns cudaErrorNotSupported; see docs/limits.md\n", name);
+	}
+	return cudart_fail(cudaErrorNotSupported);
+}
