@@ -17,8 +17,8 @@ $(CUDART)/%.o: shim/cudart/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CUDART_CFLAGS) -c -o $@ $<
 
-$(CUDART)/stubs.c: shim/cudart/genstubs.py shim/cudart/exports.txt $(CUDART_OBJS)
-	$(PY) shim/cudart/genstubs.py shim/cudart/exports.txt $@ $(CUDART_OBJS)
+$(CUDART)/stubs.c: shim/cudart/genstubs.py api/libcudart-13.0-exports.txt $(CUDART_OBJS)
+	$(PY) shim/cudart/genstubs.py api/libcudart-13.0-exports.txt $@ $(CUDART_OBJS)
 
 $(CUDART)/stubs.o: $(CUDART)/stubs.c
 	$(CC) $(CFLAGS) -c -o $@ $<
