@@ -45,7 +45,7 @@ products: $(ALL)
 # Tests -------------------------------------------------------------------------------------------------------------
 
 # Each end-to-end program runs three times: direct on the host, through /dev/rgpu0 on two guest kernels.
-E2E := $(sort $(wildcard tests/e2e/*.t))
+E2E_T := $(sort $(wildcard tests/e2e/*.t))
 VM_TESTS := $(sort $(wildcard tests/vm/*.t))
 PROVE := prove --jobs 2 --failures --comments
 
@@ -61,8 +61,8 @@ check:
 	scripts/setup
 	$(MAKE) check-built
 
-check-built: all modules $(UNIT_TESTS) $(KMOD_TESTS) $(GUEST_TESTS) guest-lists
-	RGPU_TEST_TRANSPORT=direct $(PROVE) $(VM_TESTS) $(E2E) $(UNIT_TESTS)
+check-built: all modules $(UNIT_TESTS) $(KMOD_TESTS) $(GUEST_TESTS) e2e-programs guest-lists
+	RGPU_TEST_TRANSPORT=direct $(PROVE) $(VM_TESTS) $(E2E_T) $(UNIT_TESTS)
 
 check-unit: $(UNIT_TESTS)
 	$(PROVE) $(UNIT_TESTS)
@@ -72,7 +72,7 @@ check-unit: $(UNIT_TESTS)
 guest-lists:
 	@mkdir -p $(B)/tests
 	@printf '%s\n' $(KMOD_TESTS) >$(B)/tests/kmod.list
-	@printf '%s\n' $(GUEST_TESTS) $(E2E) >$(B)/tests/guest.list
+	@printf '%s\n' $(GUEST_TESTS) $(E2E_T) >$(B)/tests/guest.list
 
 # The module for both guest kernels; `make kmod KDIR=…` (kmod/room.mk) builds it for one.
 .PHONY: modules
