@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The end-to-end programs and the benches: what a user would compile, with nvcc as it is.
 
-E2E := $(B)/tests/e2e
+E2E_DIR := $(B)/tests/e2e
 E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 
 # Runtime API; the cuBLAS one links ours by its real name.
@@ -9,27 +9,29 @@ E2E_CU := vadd matmul reduce histogram
 # Driver API.
 E2E_C := vadd_drv
 
-E2E_PROGRAMS := $(E2E_CU:%=$(E2E)/%) $(E2E_C:%=$(E2E)/%) $(E2E)/sgemm $(E2E)/kernels.ptx $(E2E)/kernels.fatbin
+E2E_PROGRAMS := $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 
-$(E2E_CU:%=$(E2E)/%): $(E2E)/%: tests/e2e/%.cu tests/e2e/e2e.h
+$(E2E_CU:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $<
 
-$(E2E)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
+$(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $< -L$(B)/lib -l:libcublas.so.13
 
-$(E2E_C:%=$(E2E)/%): $(E2E)/%: tests/e2e/%.c tests/e2e/e2e.h $(B)/lib/libcuda.so.1
+$(E2E_C:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.c tests/e2e/e2e.h $(B)/lib/libcuda.so.1
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcuda.so.1 -lpthread
 
-$(E2E)/kernels.ptx: tests/e2e/kernels.cu
+$(E2E_DIR)/kernels.ptx: tests/e2e/kernels.cu
 	@mkdir -p $(@D)
 	$(NVCC) -ptx -o $@ $<
 
-$(E2E)/kernels.fatbin: tests/e2e/kernels.cu
+$(E2E_DIR)/kernels.fatbin: tests/e2e/kernels.cu
 	@mkdir -p $(@D)
 	$(NVCC) -fatbin -o $@ $<
+
+ALL += $(E2E_PROGRAMS)
 
 .PHONY: e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
