@@ -62,7 +62,7 @@ class Guest:
         config = {
             'VM_REPO': REPO, 'VM_BUILD': BUILD, 'VM_CWD': os.getcwd(), 'VM_ACCEL': self.accel,
             'VM_MODULE': int(a.module), 'VM_MODULE_ARGS': ' '.join(module_args + a.module_arg), 'VM_PROXY': int(a.proxy),
-            'VM_SERVER': int(a.server), 'VM_SERVER_ADDR': f'10.0.2.2:{port}', 'VM_SHELL': int(a.shell),
+            'VM_SERVER': int(a.server), 'VM_DEVICES': a.devices, 'VM_SERVER_ADDR': f'10.0.2.2:{port}', 'VM_SHELL': int(a.shell),
             'VM_LEAKCHECK': int(a.server and not a.shell),
         }
         env = {
