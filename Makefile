@@ -101,6 +101,37 @@ long-asan: check-asan
 .PHONY: bench
 bench: all $(BENCHES)
 
+# Install -----------------------------------------------------------------------------------------------------------
+#
+# The client libraries lie in a folder of their own, so that they never stand in for a genuine driver by accident:
+# `rgpu run` puts that folder into a program's way.
+
+INSTALL := install -D -m 0644
+VERSION = $(shell sed -n 's/^PACKAGE_VERSION="*\([^"]*\)"*$$/\1/p' dkms.conf)
+
+.PHONY: install
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/rgpu
+	install $(B)/bin/rgpu $(B)/bin/rgpu-smi $(DESTDIR)$(PREFIX)/bin/
+	install $(B)/bin/rgpu-proxy $(B)/bin/rgpu-server $(DESTDIR)$(PREFIX)/sbin/
+	cp -dp $(B)/lib/lib*.so* $(DESTDIR)$(PREFIX)/lib/rgpu/
+	install -d $(DESTDIR)/usr/src/rgpu-$(VERSION)
+	cp -r --parents Kbuild dkms.conf kmod uapi $(DESTDIR)/usr/src/rgpu-$(VERSION)/
+	for u in packaging/systemd/*; do \
+		sed 's#/usr/sbin/#$(PREFIX)/sbin/#; s#/usr/share/doc/#$(PREFIX)/share/doc/#' $$u | \
+			$(INSTALL) /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename $$u); \
+	done
+	$(INSTALL) packaging/udev/60-rgpu.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rgpu.rules
+	$(INSTALL) packaging/sysusers.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/rgpu.conf
+	$(INSTALL) packaging/modules-load.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/rgpu.conf
+	$(INSTALL) packaging/modprobe.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modprobe.d/rgpu.conf
+	for f in packaging/conf/*.env; do \
+		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/examples/$$(basename $$f); \
+	done
+	for f in README.md docs/*.md LICENSES/*; do \
+		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/$$(basename $$f); \
+	done
+
 # The rest ----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
