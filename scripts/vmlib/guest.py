@@ -68,7 +68,7 @@ class Guest:
         env = {
             'PATH': f'{BUILD}/bin:{os.environ["PATH"]}', 'HOME': os.environ.get('HOME', '/root'), 'TERM': os.environ.get('TERM', 'dumb'),
             'LANG': 'C.UTF-8', 'RGPU_TEST_TRANSPORT': 'kmod', 'RGPU_VM_SERVER': config['VM_SERVER_ADDR'], 'RGPU_VM_KEY': '/run/rgpu-vm/key',
-            'CUDA_HOME': os.environ.get('CUDA_HOME', ''), 'B': BUILD,
+            'CUDA_HOME': os.environ.get('CUDA_HOME', ''), 'B': os.environ.get('B') or 'build',
         }
         env.update(pair.split('=', 1) for pair in a.env)
         self.write('config', ''.join(f'{k}={shlex.quote(str(v))}\n' for k, v in config.items()))
