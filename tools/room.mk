@@ -12,3 +12,13 @@ $(B)/bin/rgpu: $(TOOLS_RGPU) $(B)/lib/librgpu-base.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
 
 ALL += $(B)/bin/rgpu
+
+TOOLS_SMI := $(patsubst %.c,$(B)/%.o,$(wildcard tools/smi/*.c))
+
+$(B)/bin/rgpu-smi: $(TOOLS_SMI) $(B)/lib/librgpu-transport.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(TOOLS_SMI) $(B)/lib/librgpu-transport.a $(LIBS_TRANSPORT)
+
+ifneq ($(wildcard shim/room.mk),)
+ALL += $(B)/bin/rgpu-smi
+endif

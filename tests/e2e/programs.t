@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The programs that a user would write, compiled as a user would: each checks its results against the CPU.
+. tests/e2e/lib.sh
+gpu_ready
+passes "driver API: vectorAdd from PTX and a fat binary" $(gpu) $E2E/vadd_drv
+passes "runtime: vectorAdd of 4 Mi floats" $(gpu) $E2E/vadd
+passes "runtime: tiled matrix product, 512 × 512" $(gpu) $E2E/matmul
+passes "runtime: reduction by warp shuffles" $(gpu) $E2E/reduce
+passes "runtime: histogram with atomics" $(gpu) $E2E/histogram
+passes "cuBLAS: sgemm" $(gpu) $E2E/sgemm
+done_testing
