@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* ATTACH: a connection takes up where the last one was cut. */
+#include <errno.h>
+#include "server/attach.h"
+#include "server/lane.h"
+
+/* Every named channel has its lane, every lane its name. */
+static bool match_lanes(struct worker *w, const struct rgpu_attach_channel *ch, unsigned n)
+{
+	bool named[RGPU_CHANNELS_MAX] = { false };
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t id = ch[i].channel;
+
+		if (id >= RGPU_CHANNELS_MAX || named[id]) {
+			worker_break(w, EPROTO, "ATTACH names channel %u, which cannot be; use a client of the server's version", id);
+			return false;
+		}
+		named[id] = true;
+		if (!w->by_channel[id] && !lane_open(w, id)) {
+			worker_break(w, ENOMEM, "the server cannot make another thread; run fewer sessions there");
+			return false;
+		}
+	}
+	for (unsigned i = w->nlanes; i-- > 0;)
+		if (!named[w->lanes[i]->channel])
+			lane_close(w->lanes[i]);
+	return true;
+}
+
+bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint32_t len)
+{
+	struct rgpu_attached_channel answer[RGPU_CHANNELS_MAX] = { 0 };
+	struct output *o = &w->output;
+	unsigned n = len / sizeof(*ch);
+	uint32_t bad = UINT32_MAX;
+	int err = 0;
+
+	if (len % sizeof(*ch)) {
+		worker_break(w, EPROTO, "ATTACH of %u bytes; use a client of the server's version", len);
+		return false;
+	}
+	if (!match_lanes(w, ch, n))
+		return false;
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < n; i++) {
+		struct srv_lane *lane = w->by_channel[ch[i].channel];
+		uint64_t backlog = lane->backlog;
+
+		if (output_ack(lane, ch[i].published))
+			bad = ch[i].channel;
+		lane->rx = 0;
+		lane->rx_told = 0;
+		lane->granted_allow = backlog < WORKER_WINDOW ? WORKER_WINDOW - backlog : 0;
+		lane->granted_received = lane->received;
+		answer[i] = (struct rgpu_attached_channel){
+			.channel = ch[i].channel,
+			.credit = lane->granted_allow,
+			.received = lane->received,
+		};
+	}
+	if (bad == UINT32_MAX && o->link) {
+		err = output_reset(w);
+		o->attached = !err;
+		/* The control queue is empty: this is the connection's first frame. */
+		if (!err)
+			output_ctl(o, RGPU_D_ATTACHED, 0, answer, n * sizeof(*answer));
+	}
+	pthread_mutex_unlock(&o->lock);
+	if (bad != UINT32_MAX)
+		worker_break(w, EPROTO, "channel %u: the client published a reply that it never got", bad);
+	else if (err)
+		worker_break(w, -err, "the server is out of memory");
+	return bad == UINT32_MAX && !err;
+}

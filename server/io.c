@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+/* The worker's I/O thread: connections come and go, bytes move, and time runs out for the dead. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <openssl/crypto.h>
+#include "lib/addr.h"
+#include "lib/clock.h"
+#include "lib/link.h"
+#include "lib/log.h"
+#include "server/lane.h"
+
+#define ROUND_BYTES (1u << 20) /* each way, before the other way has its turn */
+#define LAZY_MS	    20	       /* received records are told that late when nothing else is */
+#define TICK_MS	    1000
+#define BYE_MS	    1000 /* for the last word to leave */
+
+struct io {
+	struct worker *w;
+	struct rgpu_link *greeting; /* in its handshake */
+	uint32_t greeting_lease;
+	uint8_t psk[RGPU_KEY_LEN];
+	bool live; /* output.link was ours when we last looked */
+	int64_t began;	/* of the greeting, or of a link without ATTACH yet */
+	int64_t lost;	/* since when there is no connection */
+	int grace;	/* ms after `lost` */
+	int64_t pinged;
+};
+
+static bool find_psk(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
+{
+	struct io *io = arg;
+
+	memcpy(key, io->psk, RGPU_KEY_LEN);
+	return !strcmp(identity, RGPU_DATA_IDENTITY);
+}
+
+/* A socket was handed over: greet it. */
+static void take_next(struct io *io)
+{
+	struct output *o = &io->w->output;
+	int fd;
+
+	pthread_mutex_lock(&o->lock);
+	fd = o->next_fd;
+	o->next_fd = -1;
+	io->greeting_lease = fd >= 0 ? o->next_lease : io->greeting_lease;
+	if (fd >= 0)
+		memcpy(io->psk, o->next_psk, RGPU_KEY_LEN);
+	pthread_mutex_unlock(&o->lock);
+	if (fd < 0)
+		return;
+	rgpu_link_free(io->greeting);
+	rgpu_sock_tune(fd);
+	io->greeting = rgpu_link_server(fd, find_psk, io);
+	if (!io->greeting)
+		close(fd);
+	io->began = rgpu_now_ns();
+}
+
+static void greet(struct io *io)
+{
+	struct output *o = &io->w->output;
+	int err = rgpu_link_handshake(io->greeting);
+
+	if (err == -EAGAIN)
+		return;
+	if (err)
+		rgpu_info("a data connection was refused: %s", rgpu_link_why(io->greeting));
+	pthread_mutex_lock(&o->lock);
+	if (!err && io->greeting_lease == o->lease && !o->link) {
+		o->link = io->greeting;
+		o->failed = 0;
+		io->greeting = NULL;
+		io->live = true;
+	}
+	pthread_mutex_unlock(&o->lock);
+	rgpu_link_free(io->greeting);
+	io->greeting = NULL;
+	OPENSSL_cleanse(io->psk, sizeof(io->psk));
+	if (!io->live)
+		return;
+	io->began = io->pinged = rgpu_now_ns();
+	io->w->input.last_records = io->began;
+}
+
+/* The connection is gone, by @err or because its lease is over; the session waits for the next. */
+static void lost(struct io *io, int err)
+{
+	struct worker *w = io->w;
+	struct output *o = &w->output;
+	bool ended = err == -ENOTCONN || err == -ECONNRESET || err == -EPIPE;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->link && err)
+		rgpu_info("the connection was lost: %s", err == -ENOTCONN ? "closed by the client" : rgpu_link_why(o->link));
+	rgpu_link_free(o->link);
+	o->link = NULL;
+	o->attached = false;
+	output_forget_stage(o);
+	o->failed = 0;
+	pthread_mutex_unlock(&o->lock);
+	input_reset(w);
+	io->live = false;
+	io->lost = rgpu_now_ns();
+	io->grace = w->direct && ended ? w->times.direct_grace : w->times.grace;
+}
+
+static bool expired(int64_t since, int ms, int64_t now)
+{
+	return now - since >= ms * 1000000LL;
+}
+
+/* Whether lanes wait for a stamp and none is at work: only the client can move them. */
+static bool all_held(struct worker *w)
+{
+	bool held = false;
+
+	for (unsigned i = 0; i < w->nlanes; i++) {
+		int phase = w->lanes[i]->phase;
+
+		if (phase == LANE_RUNNING)
+			return false;
+		held |= phase == LANE_HELD;
+	}
+	return held;
+}
+
+/*
+ * A client that is stopped as a whole (a debugger, SIGSTOP) answers no ping and may take its time. One that
+ * answers and yet sends nothing of what its own records wait for never will.
+ */
+static void watch(struct io *io, int64_t now)
+{
+	struct worker *w = io->w;
+	bool held = all_held(w);
+	uint64_t missing;
+
+	if (expired(io->pinged, held ? w->times.hang / 4 : w->times.ping, now)) {
+		uint64_t body = now;
+
+		io->pinged = now;
+		pthread_mutex_lock(&w->output.lock);
+		output_ctl(&w->output, RGPU_D_PING, 0, &body, sizeof(body));
+		pthread_mutex_unlock(&w->output.lock);
+	}
+	if (!held || w->input.pongs < 2 || !expired(w->input.last_records, w->times.hang, now))
+		return;
+	missing = stamps_missing(&w->stamps);
+	if (missing && all_held(w))
+		worker_break(w, EPROTO, "the call with stamp %llu never came, and others wait for it; the program's state is damaged",
+			     (unsigned long long)missing);
+}
+
+static void tell_lazily(struct worker *w)
+{
+	pthread_mutex_lock(&w->output.lock);
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (w->lanes[i]->received > w->lanes[i]->granted_received)
+			output_grant_due(w->lanes[i]);
+	pthread_mutex_unlock(&w->output.lock);
+	w->input.lazy_grant = false;
+}
+
+static void timers(struct io *io, int64_t now)
+{
+	struct worker *w = io->w;
+
+	if (io->greeting && expired(io->began, w->times.handshake, now)) {
+		rgpu_info("a data connection was dropped: it did not finish its TLS handshake");
+		rgpu_link_free(io->greeting);
+		io->greeting = NULL;
+	}
+	if (io->live && !w->output.attached && expired(io->began, w->times.handshake, now))
+		lost(io, -ETIMEDOUT);
+	if (io->live && w->output.attached)
+		watch(io, now);
+	if (!io->live && !io->greeting && expired(io->lost, io->grace, now))
+		worker_break(w, ESTALE, "the client did not come back within %d.%d s", io->grace / 1000, io->grace % 1000 / 100);
+}
+
+/* Moves bytes both ways. true: more waits, do not sleep. */
+static bool move(struct io *io)
+{
+	struct worker *w = io->w;
+	struct output *o = &w->output;
+	int more = input_read(w, ROUND_BYTES), err;
+	bool left = false;
+
+	if (more < 0) {
+		lost(io, more);
+		return true;
+	}
+	pthread_mutex_lock(&o->lock);
+	err = output_pump(w, ROUND_BYTES);
+	left = !err && o->link && !o->want_out && output_more(w);
+	pthread_mutex_unlock(&o->lock);
+	if (err) {
+		lost(io, err);
+		return true;
+	}
+	return more > 0 || left;
+}
+
+static void sleep_until_something(struct io *io, bool busy)
+{
+	struct worker *w = io->w;
+	struct pollfd p[2] = { { .fd = w->wake_fd, .events = POLLIN }, { .fd = -1 } };
+	int timeout = w->input.lazy_grant ? LAZY_MS : TICK_MS;
+	uint64_t count;
+	int n;
+
+	if (w->times.hang < 4 * TICK_MS || io->grace < 4 * TICK_MS)
+		timeout = LAZY_MS;
+	if (io->greeting) {
+		p[1].fd = rgpu_link_fd(io->greeting);
+		p[1].events = rgpu_link_events(io->greeting);
+	} else if (io->live) {
+		pthread_mutex_lock(&w->output.lock);
+		if (w->output.link) {
+			p[1].fd = rgpu_link_fd(w->output.link);
+			p[1].events = rgpu_link_events(w->output.link);
+		}
+		pthread_mutex_unlock(&w->output.lock);
+	}
+	n = poll(p, 2, busy ? 0 : timeout);
+	if (p[0].revents)
+		(void)!read(w->wake_fd, &count, sizeof(count));
+	if (!n && w->input.lazy_grant)
+		tell_lazily(w);
+	if (p[1].revents & POLLOUT) {
+		pthread_mutex_lock(&w->output.lock);
+		w->output.want_out = false;
+		if (w->output.link && io->live)
+			rgpu_link_flush(w->output.link); /* an error comes back with the next read */
+		pthread_mutex_unlock(&w->output.lock);
+	}
+}
+
+/* Tells the client, if it is there, why the session is over. */
+static void say_bye(struct io *io)
+{
+	struct worker *w = io->w;
+	struct output *o = &w->output;
+	struct rgpu_error_frame bye = { .err = w->end_err };
+	int64_t deadline = rgpu_deadline(BYE_MS);
+
+	memcpy(bye.text, w->end_text, sizeof(bye.text));
+	pthread_mutex_lock(&o->lock);
+	/* The frame that is on its way is finished, and nothing else comes before the last word. */
+	if (o->link && output_ctl(o, RGPU_D_BYE, 0, &bye, sizeof(bye)))
+		o->attached = false;
+	while (o->link && !output_pump(w, ROUND_BYTES) && o->want_out && rgpu_ms_left(deadline)) {
+		struct pollfd p = { .fd = rgpu_link_fd(o->link), .events = POLLOUT };
+
+		pthread_mutex_unlock(&o->lock);
+		poll(&p, 1, rgpu_ms_left(deadline));
+		pthread_mutex_lock(&o->lock);
+	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+void worker_io(struct worker *w)
+{
+	struct io io = { .w = w, .lost = rgpu_now_ns(), .grace = w->times.grace };
+
+	while (!w->broken) {
+		bool busy = false, cut;
+
+		take_next(&io);
+		if (io.greeting)
+			greet(&io);
+		pthread_mutex_lock(&w->output.lock);
+		cut = io.live && !w->output.link;
+		pthread_mutex_unlock(&w->output.lock);
+		if (cut)
+			lost(&io, 0);
+		if (io.live)
+			busy = move(&io);
+		timers(&io, rgpu_now_ns());
+		if (!w->broken)
+			sleep_until_something(&io, busy);
+	}
+	say_bye(&io);
+	rgpu_link_free(io.greeting);
+	OPENSSL_cleanse(io.psk, sizeof(io.psk));
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* A channel in the worker: its queue of records, its thread, and its share of credit and replies. */
+#ifndef RGPU_SERVER_LANE_H
+#define RGPU_SERVER_LANE_H
+
+#include "server/worker.h"
+
+/* Records that came in one frame, private to the worker; the last one may have a payload. */
+struct batch {
+	struct batch *next;
+	struct srv_lane *lane;
+	_Atomic unsigned refs; /* the lane, and deferred calls that still read here */
+	uint32_t len;	       /* of bytes */
+	uint32_t first;	       /* offset of the first record to run: those before had been received already */
+	uint64_t charge;       /* bytes of the lane's backlog that go with it */
+	uint8_t *payload;
+	uint64_t payload_len;
+	uint8_t bytes[] __attribute__((aligned(16)));
+};
+
+enum lane_phase {
+	LANE_IDLE,    /* nothing queued */
+	LANE_HELD,    /* waits for a stamp */
+	LANE_RUNNING, /* in a call, or waiting for the client to take replies */
+};
+
+struct srv_lane {
+	struct worker *w;
+	uint32_t channel;
+	struct srv_lane_state *state;
+	_Atomic unsigned refs; /* the tables, and the thread */
+	_Atomic int phase;
+
+	/* I/O thread only. */
+	uint64_t floor;	       /* the next stamp must be above: stamps and `after`s seen so far */
+	struct batch *filling; /* its payload is arriving */
+	uint64_t filled;
+	uint64_t rx_told; /* rx at the last GRANT for received records alone */
+
+	/* Credit: rx counts this connection's bytes, backlog the bytes not yet run, of any connection. */
+	_Atomic uint64_t received, rx, backlog;
+	_Atomic uint64_t granted_allow;
+
+	pthread_mutex_t lock; /* of the queue */
+	pthread_cond_t wake;
+	struct batch *head, **tail;
+	bool closing; /* no more will come */
+
+	struct stamps_waiter waiter;
+	unsigned npending; /* pending.lock */
+
+	/* output.lock */
+	struct reply *replies, **replies_tail, *unsent; /* in rseq order, from the first unacknowledged */
+	uint64_t rseq, sent_rseq;
+	uint64_t cq_sent, cq_allow;
+	uint64_t granted_received;
+	bool grant_due;
+	bool gone; /* closed by the client: replies are dropped */
+	_Atomic uint64_t retained;
+	pthread_cond_t room;
+};
+
+/* Opens the lane and starts its thread. I/O thread. NULL: no memory. */
+struct srv_lane *lane_open(struct worker *w, uint32_t channel);
+
+/* Takes it off the tables: it runs what it has, its replies are dropped. I/O thread. */
+void lane_close(struct srv_lane *lane);
+void lane_put(struct srv_lane *lane);
+
+struct batch *batch_new(struct srv_lane *lane, uint32_t len);
+void batch_put(struct batch *b);
+void lane_queue(struct srv_lane *lane, struct batch *b); /* takes the reference over */
+
+/* How much the client may have sent on this connection. */
+uint64_t lane_allow(struct srv_lane *lane);
+
+/* A call as the lane and the deferred list hold it. */
+struct lane_call {
+	struct srv_call c; /* first: srv_call pointers are cast back */
+	struct srv_lane *lane;
+	struct batch *batch;
+	struct lane_call *next;
+};
+
+/* Turns a finished call into its reply or its quiet error. The call's recv buffer goes with it. */
+void lane_complete(struct lane_call *call);
+void lane_call_free(struct lane_call *call); /* a deferred one, after lane_complete() */
+
+#endif

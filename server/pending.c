@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* Deferred calls: submitted to the driver, which still uses their buffers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include "server/lane.h"
+
+#define NAP_MIN_NS 50000
+#define NAP_MAX_NS 1000000
+
+static uint64_t held_bytes(const struct lane_call *call)
+{
+	return call->c.recv_len + call->c.payload_len;
+}
+
+/* Takes the call at @at off the list and completes it. pending.lock is held. */
+static void finish(struct worker *w, struct lane_call **at, int32_t status)
+{
+	struct pending *p = &w->pending;
+	struct lane_call *call = *at;
+
+	*at = call->next;
+	if (!*at)
+		p->tail = at;
+	p->count--;
+	p->bytes -= held_bytes(call);
+	call->lane->npending--;
+	call->c.status = status;
+	lane_complete(call);
+	lane_call_free(call);
+	pthread_cond_broadcast(&p->fewer);
+}
+
+/* One round over the quiet or the waited-for ones. Returns how many were finished. */
+static unsigned ask(struct worker *w, bool fences, struct lane_call **ready_fences)
+{
+	struct lane_call **at = &w->pending.head;
+	unsigned n = 0;
+
+	while (*at) {
+		struct lane_call *call = *at;
+		int32_t status;
+
+		if (!(call->c.rec.flags & RGPU_REC_FENCE) != !fences) {
+			at = &call->next;
+			continue;
+		}
+		status = call->c.ready(&call->c);
+		if (status == SRV_PENDING) {
+			at = &call->next;
+			continue;
+		}
+		n++;
+		if (!fences) {
+			finish(w, at, status);
+			continue;
+		}
+		/* Out of the list, its answer waits for those of the copies that it saw finished. */
+		*at = call->next;
+		if (!*at)
+			w->pending.tail = at;
+		call->c.status = status;
+		call->next = *ready_fences;
+		*ready_fences = call;
+	}
+	return n;
+}
+
+static unsigned round_of_questions(struct worker *w)
+{
+	struct lane_call *fences = NULL;
+	unsigned n;
+
+	n = ask(w, true, &fences);
+	n += ask(w, false, NULL);
+	while (fences) {
+		struct lane_call *call = fences;
+
+		fences = call->next;
+		call->next = NULL;
+		/* finish() wants it in a list. */
+		*w->pending.tail = call;
+		finish(w, w->pending.tail, call->c.status);
+	}
+	return n;
+}
+
+void pending_poll(struct worker *w)
+{
+	if (!w->pending.count)
+		return;
+	pthread_mutex_lock(&w->pending.lock);
+	round_of_questions(w);
+	pthread_mutex_unlock(&w->pending.lock);
+}
+
+static void *pending_main(void *arg)
+{
+	struct worker *w = arg;
+	struct pending *p = &w->pending;
+	long nap = NAP_MIN_NS;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop) {
+		struct timespec t = { .tv_nsec = nap };
+
+		if (!p->head) {
+			pthread_cond_wait(&p->work, &p->lock);
+			nap = NAP_MIN_NS;
+			continue;
+		}
+		pthread_mutex_unlock(&p->lock);
+		nanosleep(&t, NULL);
+		pthread_mutex_lock(&p->lock);
+		if (round_of_questions(w))
+			nap = NAP_MIN_NS;
+		else if (nap < NAP_MAX_NS)
+			nap += nap / 2;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+int pending_init(struct worker *w)
+{
+	struct pending *p = &w->pending;
+
+	p->tail = &p->head;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->fewer, NULL);
+	return -pthread_create(&p->thread, NULL, pending_main, w);
+}
+
+void pending_destroy(struct worker *w)
+{
+	struct pending *p = &w->pending;
+
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	pthread_join(p->thread, NULL);
+	pthread_mutex_destroy(&p->lock);
+	pthread_cond_destroy(&p->work);
+	pthread_cond_destroy(&p->fewer);
+}
+
+void pending_add(struct lane_call *call)
+{
+	struct worker *w = call->lane->w;
+	struct pending *p = &w->pending;
+
+	pthread_mutex_lock(&p->lock);
+	while (p->bytes + held_bytes(call) > PENDING_BYTES_MAX && p->head)
+		pthread_cond_wait(&p->fewer, &p->lock);
+	call->next = NULL;
+	*p->tail = call;
+	p->tail = &call->next;
+	p->bytes += held_bytes(call);
+	p->count++;
+	call->lane->npending++;
+	pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void pending_drain(struct srv_lane *lane)
+{
+	struct pending *p = &lane->w->pending;
+
+	pthread_mutex_lock(&p->lock);
+	while (lane->npending)
+		pthread_cond_wait(&p->fewer, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# server/: rgpu-server. libserver.a is all of it but main() and the API code, which the tests replace by a stub.
+SERVER_API_SRC := $(wildcard server/call_*.c server/session*.c server/driver*.c)
+SERVER_SRC := $(filter-out server/main.c $(SERVER_API_SRC),$(wildcard server/*.c))
+SERVER_OBJS := $(SERVER_SRC:server/%.c=$(B)/server/%.o)
+SERVER_BASE := $(B)/lib/librgpu-base.a
+
+$(B)/server/%.o: server/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+$(B)/server/libserver.a: $(SERVER_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+
+SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
+SERVER_TESTS := stamps lanes
+
+$(B)/server/tests/%.o: tests/server/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+$(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/test_%.o $(SERVER_TEST_STUB) $(B)/server/libserver.a $(SERVER_BASE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread
+
+UNIT_TESTS += $(SERVER_TESTS:%=$(B)/tests/server-%)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* One session in its worker process: what lanes, replies and the connection share, and the locks that keep it. */
+#ifndef RGPU_SERVER_WORKER_H
+#define RGPU_SERVER_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/rgpu.h>
+#include <rgpu_wire.h>
+#include "server/dispatch.h"
+#include "server/input.h"
+#include "server/output.h"
+#include "server/pending.h"
+#include "server/stamps.h"
+
+/*
+ * Threads: one for I/O, which owns the input side and all timers; one per lane, which makes the
+ * driver's calls and writes its replies to the link itself; one that asks deferred calls; and, in the
+ * process, one that talks to the listener. The I/O thread never waits for a lane.
+ *
+ * Locks, in the order in which they may nest:
+ *	pending.lock	deferred calls
+ *	output.lock	the link, all replies, the lane tables' writers, the quiet error
+ *	lane.lock	a lane's queue; stamps.lock; both are leaves
+ *
+ * Memory that a client can make a worker hold: per lane WORKER_WINDOW of records with their payload
+ * (plus one record; twice that for a client that ignores its credit, then the session ends),
+ * LANE_RETAINED_MAX of replies (plus one), and PENDING_BYTES_MAX for the session's deferred calls.
+ */
+#define WORKER_WINDOW	  RGPU_SQ_CREDIT_INITIAL
+#define LANE_RETAINED_MAX (64ull << 20)
+#define PENDING_BYTES_MAX (1ull << 30)
+
+struct worker_times { /* milliseconds */
+	int grace;	  /* without a connection, until the session is given up */
+	int direct_grace; /* the same after FIN or RST of a program that has the engine inside */
+	int hang;	  /* a lane waits for a stamp that nobody sends, the client being alive */
+	int ping;
+	int handshake; /* TLS and ATTACH of a data connection */
+};
+extern const struct worker_times worker_times_default;
+
+struct worker {
+	struct srv_session *session;
+	struct worker_times times;
+	bool direct;
+
+	struct stamps stamps;
+	struct pending pending;
+	struct output output;
+	struct input input; /* I/O thread only */
+
+	/*
+	 * Lanes by channel and as a dense list. Written by the I/O thread under output.lock; read by it
+	 * without, by others under the lock.
+	 */
+	struct srv_lane *by_channel[RGPU_CHANNELS_MAX];
+	struct srv_lane *lanes[RGPU_CHANNELS_MAX];
+	unsigned nlanes;
+
+	_Atomic uint64_t records, fences; /* run so far */
+	_Atomic unsigned threads;	  /* lane threads that have not ended */
+
+	int wake_fd; /* eventfd: makes the I/O thread look again */
+	_Atomic bool broken;
+	pthread_mutex_t end_lock; /* of end_err and end_text: the first reason stays */
+	int end_err;
+	char end_text[252];
+};
+
+int worker_init(struct worker *w, struct srv_session *session, bool direct, const struct worker_times *t);
+
+/* Ends all threads and frees everything. The session's calls must return. Only tests end this way: a worker process just exits. */
+void worker_destroy(struct worker *w);
+
+/* The session cannot go on: the client is told and worker_io() returns. @err is a positive errno, 0 for a clean end. Any thread, once counts. */
+void worker_break(struct worker *w, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* The I/O thread. Returns when the session is over; end_err and end_text say why. */
+void worker_io(struct worker *w);
+
+/* A new connection for lease @lease, not yet greeted; the socket is taken over. Any thread. */
+void worker_connect(struct worker *w, int fd, uint32_t lease, const uint8_t psk[RGPU_KEY_LEN]);
+
+/* Cuts the connection off and makes @lease the only one that may connect. Nothing of the old one is read or sent afterwards. Any thread. */
+void worker_retire(struct worker *w, uint32_t lease);
+
+void worker_kick(struct worker *w); /* wakes the I/O thread */
+
+#endif
