@@ -96,11 +96,13 @@ check-long:
 list-long:
 	@printf '%s\n' $(LONG)
 
-LONG += asan fresh
-.PHONY: long-asan long-fresh
+LONG += asan fresh vm
+.PHONY: long-asan long-fresh long-vm
 long-asan: check-asan
 long-fresh:
 	scripts/fresh demo check
+long-vm:
+	prove --failures --comments tests/long/vm.t
 
 .PHONY: bench
 bench: all $(BENCHES)
