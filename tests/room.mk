@@ -5,11 +5,11 @@ E2E_DIR := $(B)/tests/e2e
 E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 
 # Runtime API; the cuBLAS one links ours by its real name.
-E2E_CU := vadd matmul reduce histogram
+E2E_CU := vadd matmul reduce histogram handoff twodev threads errors
 # Driver API.
-E2E_C := vadd_drv
+E2E_C := vadd_drv waitvalue upload errors_drv
 
-E2E_PROGRAMS := $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
+E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 
 $(E2E_CU:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
@@ -22,6 +22,10 @@ $(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 $(E2E_C:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.c tests/e2e/e2e.h $(B)/lib/libcuda.so.1
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcuda.so.1 -lpthread
+
+$(E2E_DIR)/oldserver: tests/e2e/oldserver.c $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-base.a $(LIBS_BASE)
 
 $(E2E_DIR)/kernels.ptx: tests/e2e/kernels.cu
 	@mkdir -p $(@D)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Two threads hand work on one stream to each other, a thousand times: the device must see it in the order in which it was handed over.
+#include <pthread.h>
+#include "tests/e2e/e2e.h"
+
+#define N 64
+
+__global__ void step(unsigned int *x, const unsigned int *k)
+{
+	x[threadIdx.x] = x[threadIdx.x] * 3 + *k;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static unsigned int turn, turns; // under lock: turn t belongs to thread t & 1
+
+static unsigned int *x, *k;
+static cudaStream_t s;
+
+static unsigned int value(unsigned int t)
+{
+	return t * 2654435761u >> 7;
+}
+
+static void *player(void *arg)
+{
+	unsigned int me = (unsigned int)(size_t)arg;
+
+	for (unsigned int t = me; t < turns; t += 2) {
+		unsigned int v = value(t);
+
+		pthread_mutex_lock(&lock);
+		while (turn != t)
+			pthread_cond_wait(&moved, &lock);
+		pthread_mutex_unlock(&lock);
+		// The copy and the launch must both follow the other thread's launch, and nothing waits for the device.
+		RT(cudaMemcpyAsync(k, &v, sizeof(v), cudaMemcpyHostToDevice, s));
+		step<<<1, N, 0, s>>>(x, k);
+		RT(cudaGetLastError());
+		pthread_mutex_lock(&lock);
+		turn++;
+		pthread_cond_broadcast(&moved);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int got[N], want[N];
+	pthread_t t[2];
+
+	turns = e2e_arg(argc, argv, 1, 1000);
+	for (int i = 0; i < N; i++)
+		want[i] = i;
+	RT(cudaStreamCreate(&s));
+	RT(cudaMalloc(&x, sizeof(want)));
+	RT(cudaMalloc(&k, sizeof(*k)));
+	RT(cudaMemcpy(x, want, sizeof(want), cudaMemcpyHostToDevice));
+	for (size_t i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, player, (void *)i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	RT(cudaStreamSynchronize(s));
+	RT(cudaMemcpy(got, x, sizeof(got), cudaMemcpyDeviceToHost));
+	for (unsigned int n = 0; n < turns; n++)
+		for (int i = 0; i < N; i++)
+			want[i] = want[i] * 3 + value(n);
+	for (int i = 0; i < N; i++)
+		if (got[i] != want[i])
+			die("x[%d] = %u, want %u: the turns were not taken in order", i, got[i], want[i]);
+	printf("handoff: %u turns in order\n", turns);
+	return 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The proxy comes and goes while the module stays: new programs get a clear error meanwhile, running ones finish with the right result.
+. tests/e2e/lib.sh
+[ $TRANSPORT = kmod ] || skip_all "there is no proxy in the direct transport"
+gpu_ready
+ctl=$RGPU_VMCTL
+module=$(stat -c %i /sys/module/rgpu)
+
+passes "a program runs" $(gpu) $E2E/vadd
+passes "the proxy stops" $ctl proxy stop
+fails "a new program gets an error that names the proxy" "rgpu-proxy|proxy" $(gpu) $E2E/errors_drv init
+lines=$(grep -vc '^cuInit: ' "$tmp/out")
+[ "$lines" -eq 1 ]
+result $? "… in one line" || diag <"$tmp/out"
+passes "the proxy starts again" $ctl proxy start
+passes "the device is back" $ctl wait-online 60
+passes "the same command works" $(gpu) $E2E/vadd
+[ "$(stat -c %i /sys/module/rgpu)" = "$module" ]
+result $? "the module is the one that was loaded"
+
+# kill -9 in the middle of the work of a running program, three times.
+timeout $LIMIT $(gpu) $E2E/handoff 20000 >"$tmp/long" 2>&1 </dev/null &
+long=$!
+for round in 1 2 3; do
+	sleep 2
+	kill -0 $long 2>/dev/null
+	result $? "round $round: the program still runs" || diag <"$tmp/long"
+	passes "round $round: the proxy is killed with -9" $ctl proxy stop KILL
+	sleep 0.5
+	passes "round $round: a new one takes over" $ctl proxy start
+	passes "round $round: the device is back" $ctl wait-online 60
+done
+wait $long
+result $? "the program that ran all the while ends with the right result"
+diag <"$tmp/long"
+
+# Servers that can't be had, seen through the proxy.
+passes "the proxy stops" $ctl proxy stop
+dead=1
+$ctl proxy start 10.0.2.2:$dead "${RGPU_VM_KEY}" >"$tmp/ctl" 2>&1
+fails "a server that nobody runs" "refused|reach|server|proxy" $(gpu) $E2E/errors_drv init
+$ctl proxy stop >/dev/null 2>&1
+$B/bin/rgpu-server --pair --key "$tmp/other" >/dev/null 2>&1
+$ctl proxy start "$RGPU_VM_SERVER" "$tmp/other" >"$tmp/ctl" 2>&1
+fails "a wrong key" "key|proxy" $(gpu) $E2E/errors_drv init
+$ctl proxy stop >/dev/null 2>&1
+passes "the proxy is paired again" $ctl proxy start
+passes "the device is back" $ctl wait-online 60
+passes "a program runs" $(gpu) $E2E/vadd
+done_testing
