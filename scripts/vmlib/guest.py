@@ -58,12 +58,11 @@ class Guest:
             if r.returncode:
                 raise Failed('rgpu-server --pair failed')
         port = self.server.port if self.server else 9  # discard: nothing answers there
-        module_args = [f'max_devices={a.devices}'] if a.devices > 1 else []
+        module_args = [f'max_devices={a.devices}'] if a.devices > 4 else []
         config = {
             'VM_REPO': REPO, 'VM_BUILD': BUILD, 'VM_CWD': os.getcwd(), 'VM_ACCEL': self.accel,
             'VM_MODULE': int(a.module), 'VM_MODULE_ARGS': ' '.join(module_args + a.module_arg), 'VM_PROXY': int(a.proxy),
             'VM_SERVER': int(a.server), 'VM_DEVICES': a.devices, 'VM_SERVER_ADDR': f'10.0.2.2:{port}', 'VM_SHELL': int(a.shell),
-            'VM_LEAKCHECK': int(a.server and not a.shell),
         }
         env = {
             'PATH': f'{BUILD}/bin:{os.environ["PATH"]}', 'HOME': os.environ.get('HOME', '/root'), 'TERM': os.environ.get('TERM', 'dumb'),
