@@ -41,3 +41,21 @@ endif
 
 .PHONY: e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
+
+# Benches -----------------------------------------------------------------------------------------------------------
+
+BENCH := $(B)/tests/bench
+BENCH_PROGRAMS := $(BENCH)/rawtls $(BENCH)/calls
+
+$(BENCH)/rawtls: tests/bench/rawtls.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+$(BENCH)/calls: tests/bench/calls.c tests/e2e/e2e.h $(B)/lib/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcuda.so.1
+
+BENCHES += bench-link
+.PHONY: bench-link
+bench-link: $(BENCH_PROGRAMS) $(E2E_DIR)/kernels.ptx $(B)/tests/libnulldrv.so modules
+	scripts/bench

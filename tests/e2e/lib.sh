@@ -24,7 +24,7 @@ diag() {
 	sed 's/^/# /'
 }
 
-# result STATUS DESCRIPTION
+# result STATUS DESCRIPTION; returns STATUS.
 result() {
 	tests=$((tests + 1))
 	if [ "$1" -eq 0 ]; then
@@ -33,6 +33,7 @@ result() {
 		failed=$((failed + 1))
 		echo "not ok $tests - $2"
 	fi
+	return "$1"
 }
 
 skip() {
@@ -62,8 +63,7 @@ passes() {
 	local what=$1
 	shift
 	try "$@"
-	result $status "$what"
-	[ $status -eq 0 ] || { echo "# $* → $status"; diag <"$tmp/out"; }
+	result $status "$what" || { echo "# $* → $status"; diag <"$tmp/out"; }
 }
 
 # fails DESCRIPTION PATTERN CMD …: CMD fails by itself (no signal, no time limit) and says something that matches PATTERN.
@@ -72,8 +72,7 @@ fails() {
 	shift 2
 	try "$@"
 	[ $status -ne 0 ] && [ $status -lt 124 ] && grep -Eq -- "$pattern" "$tmp/out" && good=0
-	result $good "$what"
-	[ $good -eq 0 ] || { echo "# $* → $status; wanted /$pattern/ in:"; diag <"$tmp/out"; }
+	result $good "$what" || { echo "# $* → $status; wanted /$pattern/ in:"; diag <"$tmp/out"; }
 }
 
 # The server ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ lines=$(grep -vc '^cuInit: ' "$tmp/out")
 [ "$lines" -eq 1 ]
 result $? "… in one line" || diag <"$tmp/out"
 passes "the proxy starts again" $ctl proxy start
-passes "the device is back" $ctl wait-online 60
+passes "the device is back" $ctl wait online 60
 passes "the same command works" $(gpu) $E2E/vadd
 [ "$(stat -c %i /sys/module/rgpu)" = "$module" ]
 result $? "the module is the one that was loaded"
@@ -29,7 +29,7 @@ for round in 1 2 3; do
 	passes "round $round: the proxy is killed with -9" $ctl proxy stop KILL
 	sleep 0.5
 	passes "round $round: a new one takes over" $ctl proxy start
-	passes "round $round: the device is back" $ctl wait-online 60
+	passes "round $round: the device is back" $ctl wait online 60
 done
 wait $long
 result $? "the program that ran all the while ends with the right result"
@@ -46,6 +46,6 @@ $ctl proxy start "$RGPU_VM_SERVER" "$tmp/other" >"$tmp/ctl" 2>&1
 fails "a wrong key" "key|proxy" $(gpu) $E2E/errors_drv init
 $ctl proxy stop >/dev/null 2>&1
 passes "the proxy is paired again" $ctl proxy start
-passes "the device is back" $ctl wait-online 60
+passes "the device is back" $ctl wait online 60
 passes "a program runs" $(gpu) $E2E/vadd
 done_testing
