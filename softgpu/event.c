@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* Events: a record is a place in a stream; an event is its latest record. */
+#include "softgpu/softgpu.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* One cuEventRecord: queries, waits and times keep to it though the event may be recorded again. */
+struct record {
+	atomic_uint refs;
+	struct stream *stream; /* a reference */
+	uint64_t seq;
+	atomic_ullong ns; /* when it was reached, 0 before */
+};
+
+struct event {
+	struct obj obj;
+	struct ctx *ctx; /* a reference */
+	unsigned int flags;
+	pthread_mutex_t lock; /* last */
+	struct record *last;  /* a reference, or NULL when never recorded */
+};
+
+struct record_op {
+	struct op op;
+	struct record *record; /* a reference */
+};
+
+static void record_put(struct record *rec)
+{
+	if (rec && atomic_fetch_sub(&rec->refs, 1) == 1) {
+		obj_put(&rec->stream->obj);
+		free(rec);
+	}
+}
+
+static void event_release(struct obj *o)
+{
+	struct event *e = container_of(o, struct event, obj);
+
+	record_put(e->last);
+	pthread_mutex_destroy(&e->lock);
+	obj_put(&e->ctx->obj);
+	free(e);
+}
+
+static struct record *last_record(struct event *e)
+{
+	struct record *rec;
+
+	pthread_mutex_lock(&e->lock);
+	rec = e->last;
+	if (rec)
+		atomic_fetch_add(&rec->refs, 1);
+	pthread_mutex_unlock(&e->lock);
+	return rec;
+}
+
+static CUresult event_resolve(CUevent handle, struct event **out)
+{
+	*out = NULL;
+	TRY(api_enter());
+	*out = obj_get(handle, OBJ_EVENT);
+	if (!*out)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return atomic_load(&(*out)->ctx->error);
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	struct event *e;
+
+	TRY(ctx_enter(&c));
+	if (!event || flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS)
+		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	obj_init(&e->obj, OBJ_EVENT, c, event_release);
+	obj_ref(&c->obj);
+	e->ctx = c;
+	e->flags = flags;
+	pthread_mutex_init(&e->lock, NULL);
+	if (!obj_publish(&e->obj)) {
+		obj_put(&e->obj);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*event = (CUevent)e->obj.handle;
+	obj_put(&e->obj);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	AUTO_PUT struct event *e = NULL;
+
+	TRY(api_enter());
+	e = obj_get(event, OBJ_EVENT);
+	return e && obj_retire(&e->obj) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+	return cuEventDestroy_v2(event);
+}
+
+static CUresult record_run(struct op *op, struct stream *s)
+{
+	struct record_op *r = container_of(op, struct record_op, op);
+	struct timespec t;
+
+	(void)s;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	atomic_store(&r->record->ns, (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+	return CUDA_SUCCESS;
+}
+
+static void record_drop(struct op *op)
+{
+	struct record_op *r = container_of(op, struct record_op, op);
+
+	record_put(r->record);
+	free(r);
+}
+
+CUresult event_record(CUevent handle, struct stream *s)
+{
+	AUTO_PUT struct event *e = NULL;
+	struct record *rec, *old;
+	struct record_op *op;
+	CUresult r;
+
+	TRY(event_resolve(handle, &e));
+	if (e->ctx != s->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	rec = calloc(1, sizeof(*rec));
+	op = op_new(sizeof(*op), record_run, record_drop);
+	if (!rec || !op) {
+		free(rec);
+		free(op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	atomic_init(&rec->refs, 2); /* the operation's, and the event's or ours */
+	rec->stream = s;
+	obj_ref(&s->obj);
+	op->record = rec;
+	op->op.always = op->op.quick = true;
+	/* Recording and becoming the latest are one step for other threads that record it too. */
+	pthread_mutex_lock(&e->lock);
+	r = stream_submit(s, &op->op, &rec->seq);
+	if (r == CUDA_SUCCESS) {
+		old = e->last;
+		e->last = rec;
+	} else {
+		old = rec;
+	}
+	pthread_mutex_unlock(&e->lock);
+	record_put(old);
+	return r;
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
+{
+	AUTO_PUT struct stream *s = NULL;
+
+	TRY(stream_resolve(stream, &s));
+	/* External records mean something in a capture only. */
+	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return event_record(event, s);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	return cuEventRecordWithFlags(event, stream, 0);
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	AUTO_PUT struct event *e = NULL;
+	struct record *rec;
+	bool done;
+
+	TRY(event_resolve(event, &e));
+	rec = last_record(e);
+	done = !rec || stream_reached(rec->stream, rec->seq);
+	record_put(rec);
+	if (!done)
+		return CUDA_ERROR_NOT_READY;
+	return atomic_load(&e->ctx->error);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	AUTO_PUT struct event *e = NULL;
+	struct record *rec;
+
+	TRY(event_resolve(event, &e));
+	rec = last_record(e);
+	if (rec)
+		stream_wait_seq(rec->stream, rec->seq);
+	record_put(rec);
+	return atomic_load(&e->ctx->error);
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	AUTO_PUT struct event *a = NULL;
+	AUTO_PUT struct event *b = NULL;
+	struct record *ra = NULL, *rb = NULL;
+	CUresult r = CUDA_SUCCESS;
+
+	TRY(event_resolve(start, &a));
+	TRY(event_resolve(end, &b));
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING || a->ctx->dev != b->ctx->dev)
+		return CUDA_ERROR_INVALID_HANDLE;
+	ra = last_record(a);
+	rb = last_record(b);
+	if (!ra || !rb) {
+		r = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		uint64_t ta = atomic_load(&ra->ns), tb = atomic_load(&rb->ns);
+
+		if (ta && tb)
+			*ms = (float)((double)(int64_t)(tb - ta) / 1e6);
+		else
+			r = CUDA_ERROR_NOT_READY;
+	}
+	record_put(ra);
+	record_put(rb);
+	return r;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	return cuEventElapsedTime_v2(ms, start, end);
+}
+
+static CUresult wait_run(struct op *op, struct stream *s)
+{
+	(void)op;
+	(void)s;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	AUTO_PUT struct stream *s = NULL;
+	AUTO_PUT struct event *e = NULL;
+	struct record *rec;
+	struct op *op;
+	bool good;
+
+	TRY(stream_resolve(stream, &s));
+	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* An error of the event's own context does not spread to this one. */
+	e = obj_get(event, OBJ_EVENT);
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	rec = last_record(e);
+	if (!rec)
+		return CUDA_SUCCESS;
+	if (rec->stream == s) {
+		record_put(rec);
+		return CUDA_SUCCESS;
+	}
+	op = op_new(sizeof(*op), wait_run, op_free);
+	good = op && op_depends(op, rec->stream, rec->seq);
+	record_put(rec);
+	if (!good) {
+		free(op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	op->quick = true;
+	return stream_submit(s, op, NULL);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/* Kernel launches: the checks at the call, the parameters' copy, and the run on a stream's thread. */
+#include "softgpu/softgpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct launch_op {
+	struct op op;
+	struct function *f; /* a reference */
+	struct ptx_launch l;
+	unsigned char params[]; /* as the kernel sees them */
+};
+
+static CUresult report(const struct launch_op *o, enum ptx_status status, const struct ptx_fault *fault)
+{
+	static const struct {
+		CUresult error;
+		const char *what;
+	} table[] = {
+		[PTX_NOMEM] = {CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"},
+		[PTX_SYNTAX] = {CUDA_ERROR_LAUNCH_FAILED, "bad code"},
+		[PTX_UNSUPPORTED] = {CUDA_ERROR_LAUNCH_FAILED, "unsupported instruction"},
+		[PTX_ILLEGAL_ADDRESS] = {CUDA_ERROR_ILLEGAL_ADDRESS, "illegal address"},
+		[PTX_MISALIGNED] = {CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"},
+		[PTX_ILLEGAL_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "illegal instruction"},
+		[PTX_ASSERT] = {CUDA_ERROR_ASSERT, "assertion failed"},
+		[PTX_DEADLOCK] = {CUDA_ERROR_LAUNCH_FAILED, "deadlock: every thread waits at a barrier that cannot complete"},
+		[PTX_OUT_OF_RESOURCES] = {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "out of resources"},
+		[PTX_CANCELLED] = {CUDA_ERROR_LAUNCH_FAILED, "cancelled"},
+	};
+	bool address = status == PTX_ILLEGAL_ADDRESS || status == PTX_MISALIGNED;
+	char addr[32] = "";
+
+	/* The context is being destroyed: nobody is left to tell. */
+	if (status == PTX_CANCELLED)
+		return CUDA_SUCCESS;
+	if (address)
+		snprintf(addr, sizeof(addr), " 0x%llx", (unsigned long long)fault->addr);
+	log_line("kernel %s: %s%s block (%u,%u,%u) thread (%u,%u,%u) PTX line %u%s%s", o->f->info->name, table[status].what, addr,
+		 fault->block[0], fault->block[1], fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2],
+		 fault->line, fault->text[0] ? ": " : "", fault->text);
+	return table[status].error;
+}
+
+static CUresult launch_run(struct op *op, struct stream *s)
+{
+	struct launch_op *o = container_of(op, struct launch_op, op);
+	struct ptx_fault fault = {0};
+	enum ptx_status status;
+
+	o->l.cancel = &s->ctx->cancel;
+	status = ptx_launch(o->f->ptx, &o->l, &fault);
+	return status == PTX_OK ? CUDA_SUCCESS : report(o, status, &fault);
+}
+
+static void launch_drop(struct op *op)
+{
+	struct launch_op *o = container_of(op, struct launch_op, op);
+
+	obj_put(&o->f->obj);
+	free(o);
+}
+
+/* ---- The checks ---- */
+
+static CUresult check_shape(const CUlaunchConfig *c, const struct function *f, bool cooperative, const struct device *d)
+{
+	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY;
+	int most;
+
+	if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || !c->blockDimX || !c->blockDimY || !c->blockDimZ)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (c->gridDimX > INT32_MAX || c->gridDimY > 65535 || c->gridDimZ > 65535)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (c->blockDimX > 1024 || c->blockDimY > 1024 || c->blockDimZ > 64 || threads * c->blockDimZ > THREADS_BLOCK)
+		return CUDA_ERROR_INVALID_VALUE;
+	threads *= c->blockDimZ;
+	if (c->sharedMemBytes > (unsigned int)atomic_load(&f->max_dyn_shared))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (f->info->shared_bytes > SMEM_BLOCK_OPTIN)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	TRY(function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+	if (threads > (unsigned int)most)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (cooperative) {
+		uint64_t room = (uint64_t)occupancy_blocks(f, (unsigned int)threads, c->sharedMemBytes) * d->threads;
+
+		if ((uint64_t)c->gridDimX * c->gridDimY > room || (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ > room)
+			return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* Copies the parameters out of either form; the values are the call's, not those at the time of the run. */
+static CUresult copy_params(struct launch_op *o, void **params, void **extra)
+{
+	const struct ptx_func_info *info = o->f->info;
+	const void *buffer = NULL;
+	const size_t *bytes = NULL;
+
+	if (params && extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params) {
+		for (uint32_t i = 0; i < info->nparams; i++) {
+			if (!params[i])
+				return CUDA_ERROR_INVALID_VALUE;
+			memcpy(o->params + info->params[i].offset, params[i], info->params[i].size);
+		}
+		return CUDA_SUCCESS;
+	}
+	for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			bytes = extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!info->param_bytes)
+		return CUDA_SUCCESS;
+	/* Trailing padding may be there or not. */
+	if (!buffer || !bytes || *bytes > ((info->param_bytes + 15u) & ~15u))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint32_t i = 0; i < info->nparams; i++)
+		if (info->params[i].offset + info->params[i].size > *bytes)
+			return CUDA_ERROR_INVALID_VALUE;
+	memcpy(o->params, buffer, *bytes < info->param_bytes ? *bytes : info->param_bytes);
+	return CUDA_SUCCESS;
+}
+
+struct wishes {
+	bool cooperative;
+	CUevent after[2]; /* recorded behind the kernel: later than they might be, never too early */
+	unsigned int nafter;
+};
+
+static CUresult read_attributes(const CUlaunchConfig *c, struct wishes *w)
+{
+	if (c->numAttrs && !c->attrs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &c->attrs[i].value;
+
+		switch (c->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+			w->cooperative = v->cooperative;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+			if (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1) {
+				log_line("a launch with clusters of %ux%ux%u blocks: clusters are not supported yet",
+					 v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
+				return CUDA_ERROR_NOT_SUPPORTED;
+			}
+			break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+			if (w->nafter == ARRAY_SIZE(w->after))
+				return CUDA_ERROR_INVALID_VALUE;
+			w->after[w->nafter++] = c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+							? v->programmaticEvent.event
+							: v->launchCompletionEvent.event;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+			return CUDA_ERROR_NOT_SUPPORTED;
+		/* Permissions and preferences. */
+		case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+			break;
+		default:
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(const CUlaunchConfig *c, CUfunction function, struct wishes *w, void **params, void **extra)
+{
+	AUTO_PUT struct stream *s = NULL;
+	AUTO_PUT struct function *f = NULL;
+	struct launch_op *o;
+	CUresult r;
+
+	TRY(stream_resolve(c->hStream, &s));
+	TRY(function_resolve(function, s->ctx, &f));
+	if (f->obj.ctx != s->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	TRY(check_shape(c, f, w->cooperative, s->ctx->dev));
+	o = op_new(sizeof(*o) + f->info->param_bytes, launch_run, launch_drop);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	obj_ref(&f->obj);
+	o->f = f;
+	r = copy_params(o, params, extra);
+	if (r != CUDA_SUCCESS) {
+		launch_drop(&o->op);
+		return r;
+	}
+	o->l = (struct ptx_launch){
+		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+		.dyn_shared = c->sharedMemBytes,
+		.params = o->params,
+		.threads = s->ctx->dev->threads,
+		.cooperative = w->cooperative,
+		.print = print_device_text,
+	};
+	TRY(stream_submit(s, &o->op, NULL));
+	for (unsigned int i = 0; i < w->nafter; i++)
+		TRY(event_record(w->after[i], s));
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+			unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
+{
+	CUlaunchConfig c = {gx, gy, gz, bx, by, bz, shared, stream, NULL, 0};
+	struct wishes w = {0};
+
+	return launch(&c, f, &w, params, extra);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	struct wishes w = {0};
+
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(read_attributes(config, &w));
+	return launch(config, f, &w, params, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+				   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
+{
+	CUlaunchConfig c = {gx, gy, gz, bx, by, bz, shared, stream, NULL, 0};
+	struct wishes w = {.cooperative = true};
+
+	return launch(&c, f, &w, params, NULL);
+}

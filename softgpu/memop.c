@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/* Stream memory operations: a stream waits for a value in memory, or writes one. */
+#include "softgpu/softgpu.h"
+
+#include <stdlib.h>
+
+struct mem_op {
+	struct op op;
+	uint64_t addr, value;
+	unsigned int bytes; /* 4 or 8 */
+	unsigned int flags;
+};
+
+static bool still_there(const struct mem_op *m)
+{
+	struct alloc a;
+
+	/* Registered memory is the program's: it promised to keep it. */
+	return softgpu_mapped(m->addr, m->bytes) || (mem_find(m->addr, &a) && a.kind == ALLOC_REGISTERED);
+}
+
+static bool holds(struct op *op)
+{
+	struct mem_op *m = container_of(op, struct mem_op, op);
+	uint64_t v, want = m->value;
+	bool wide = m->bytes == 8;
+
+	if (!still_there(m))
+		return true; /* for run to complain */
+	v = wide ? __atomic_load_n((uint64_t *)(uintptr_t)m->addr, __ATOMIC_ACQUIRE)
+		 : __atomic_load_n((uint32_t *)(uintptr_t)m->addr, __ATOMIC_ACQUIRE);
+	switch (m->flags & 3) {
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return v == want;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return v & want;
+	case CU_STREAM_WAIT_VALUE_NOR:
+		return (~(v | want)) & (wide ? UINT64_MAX : UINT32_MAX);
+	default: /* a cyclic comparison */
+		return wide ? (int64_t)(v - want) >= 0 : (int32_t)(uint32_t)(v - want) >= 0;
+	}
+}
+
+static CUresult wait_run(struct op *op, struct stream *s)
+{
+	(void)s;
+	return still_there(container_of(op, struct mem_op, op)) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static CUresult write_run(struct op *op, struct stream *s)
+{
+	struct mem_op *m = container_of(op, struct mem_op, op);
+
+	(void)s;
+	if (!still_there(m))
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (m->bytes == 8)
+		__atomic_store_n((uint64_t *)(uintptr_t)m->addr, m->value, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n((uint32_t *)(uintptr_t)m->addr, (uint32_t)m->value, __ATOMIC_RELEASE);
+	return CUDA_SUCCESS;
+}
+
+static CUresult check(CUdeviceptr addr, unsigned int bytes, bool wait, unsigned int flags)
+{
+	unsigned int known = wait ? 3u | CU_STREAM_WAIT_VALUE_FLUSH : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+
+	if (flags & ~known || addr % bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	return mem_check(addr, bytes);
+}
+
+static CUresult submit(struct stream *s, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
+{
+	struct mem_op *m = op_new(sizeof(*m), wait ? wait_run : write_run, op_free);
+
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->addr = addr;
+	m->value = value;
+	m->bytes = bytes;
+	m->flags = flags;
+	m->op.quick = true;
+	if (wait)
+		m->op.ready = holds;
+	return stream_submit(s, &m->op, NULL);
+}
+
+static CUresult one(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
+{
+	AUTO_PUT struct stream *s = NULL;
+
+	TRY(stream_resolve(stream, &s));
+	TRY(check(addr, bytes, wait, flags));
+	return submit(s, addr, value, bytes, wait, flags);
+}
+
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, addr, value, 4, true, flags);
+}
+
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, addr, value, 8, true, flags);
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, addr, value, 4, false, flags);
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, addr, value, 8, false, flags);
+}
+
+static bool split(const CUstreamBatchMemOpParams *p, CUdeviceptr *addr, uint64_t *value, unsigned int *bytes, bool *wait,
+		  unsigned int *flags)
+{
+	*bytes = p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64 ? 8 : 4;
+	switch (p->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		*wait = true;
+		*addr = p->waitValue.address;
+		*value = *bytes == 8 ? p->waitValue.value64 : p->waitValue.value;
+		*flags = p->waitValue.flags;
+		return true;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		*wait = false;
+		*addr = p->writeValue.address;
+		*value = *bytes == 8 ? p->writeValue.value64 : p->writeValue.value;
+		*flags = p->writeValue.flags;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* All are checked before the first is queued, so that a bad one leaves nothing behind. */
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *params, unsigned int flags)
+{
+	AUTO_PUT struct stream *s = NULL;
+	unsigned int bytes, opflags;
+	CUdeviceptr addr;
+	uint64_t value;
+	bool wait;
+
+	TRY(stream_resolve(stream, &s));
+	if (flags || !params || !count || count > 256)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count; i++) {
+		/* Order within a stream and coherence with the host need nothing here. */
+		if (params[i].operation == CU_STREAM_MEM_OP_BARRIER ||
+		    params[i].operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
+			continue;
+		if (!split(&params[i], &addr, &value, &bytes, &wait, &opflags))
+			return CUDA_ERROR_INVALID_VALUE;
+		TRY(check(addr, bytes, wait, opflags));
+	}
+	for (unsigned int i = 0; i < count; i++)
+		if (split(&params[i], &addr, &value, &bytes, &wait, &opflags))
+			TRY(submit(s, addr, value, bytes, wait, opflags));
+	return CUDA_SUCCESS;
+}
+
+/* The first edition's names: the same work, once the attribute said that it is there. */
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+}
+
+CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+}
+
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	return cuStreamWriteValue32_v2(stream, addr, value, flags);
+}
+
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	return cuStreamWriteValue64_v2(stream, addr, value, flags);
+}
+
+CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *params, unsigned int flags)
+{
+	return cuStreamBatchMemOp_v2(stream, count, params, flags);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/* Occupancy: how many blocks fit on a multiprocessor of the compute capability that softgpu stands for. */
+#include "softgpu/softgpu.h"
+
+#define REG_UNIT  256u /* registers are given to warps in these */
+#define SMEM_UNIT 128u /* shared memory to blocks */
+
+static unsigned int min(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+unsigned int occupancy_blocks(const struct function *f, unsigned int threads, size_t dyn_shared)
+{
+	unsigned int warps = (threads + 31) / 32, regs = f->info->regs, blocks = BLOCKS_SM;
+	size_t shared = f->info->shared_bytes + dyn_shared;
+
+	if (!threads || threads > THREADS_BLOCK || threads > f->info->max_threads || shared > SMEM_BLOCK_OPTIN)
+		return 0;
+	blocks = min(blocks, THREADS_SM / 32 / warps);
+	if (regs) {
+		unsigned int per_warp = (regs * 32 + REG_UNIT - 1) / REG_UNIT * REG_UNIT;
+
+		blocks = min(blocks, REGS_SM / per_warp / warps);
+	}
+	shared = (shared + SMEM_RESERVED + SMEM_UNIT - 1) / SMEM_UNIT * SMEM_UNIT;
+	return min(blocks, (unsigned int)(SMEM_SM / shared));
+}
+
+static CUresult enter(CUfunction handle, struct ctx **c, struct function **f)
+{
+	*f = NULL;
+	TRY(ctx_enter(c));
+	return function_resolve(handle, *c, f);
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction func, int threads, size_t dyn_shared,
+							      unsigned int flags)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	AUTO_PUT struct function *f = NULL;
+
+	TRY(enter(func, &c, &f));
+	if (!blocks || threads <= 0 || flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*blocks = (int)occupancy_blocks(f, (unsigned int)threads, dyn_shared);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction func, int threads, size_t dyn_shared)
+{
+	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, threads, dyn_shared, 0);
+}
+
+/* The largest block size among those that keep the most threads on a multiprocessor. */
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block, CUfunction func, CUoccupancyB2DSize of_block,
+						   size_t dyn_shared, int limit, unsigned int flags)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	AUTO_PUT struct function *f = NULL;
+	unsigned int best = 0, best_threads = 0, best_blocks = 0;
+	int most;
+
+	TRY(enter(func, &c, &f));
+	if (!min_grid || !block || limit < 0 || flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+	if (limit && limit < most)
+		most = limit;
+	for (unsigned int n = ((unsigned int)most + 31) / 32 * 32; n; n -= 32) {
+		unsigned int threads = min(n, (unsigned int)most);
+		unsigned int blocks = occupancy_blocks(f, threads, of_block ? of_block((int)threads) : dyn_shared);
+
+		if (blocks * threads > best) {
+			best = blocks * threads;
+			best_threads = threads;
+			best_blocks = blocks;
+		}
+	}
+	*block = (int)best_threads;
+	*min_grid = (int)(best_blocks * c->dev->threads);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block, CUfunction func, CUoccupancyB2DSize of_block,
+					  size_t dyn_shared, int limit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, block, func, of_block, dyn_shared, limit, 0);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction func, int blocks, int threads)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	AUTO_PUT struct function *f = NULL;
+	size_t share;
+
+	TRY(enter(func, &c, &f));
+	if (!bytes || blocks <= 0 || threads <= 0 || threads > (int)THREADS_BLOCK)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((unsigned int)blocks > occupancy_blocks(f, (unsigned int)threads, 0))
+		return CUDA_ERROR_INVALID_VALUE;
+	share = SMEM_SM / (unsigned int)blocks / SMEM_UNIT * SMEM_UNIT - SMEM_RESERVED;
+	if (share > SMEM_BLOCK_OPTIN)
+		share = SMEM_BLOCK_OPTIN;
+	*bytes = share - f->info->shared_bytes;
+	return CUDA_SUCCESS;
+}

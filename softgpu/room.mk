@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# softgpu: libsoftgpu.so (the CUDA Driver API on CPUs), soft cuBLAS, and their tests.
+
+-include softgpu/ptx.mk
+
+SOFTGPU_B := $(B)/softgpu
+SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
+SOFTGPU_SRCS := arena attributes context copy copyapi device errors event fill function handles image init launch library \
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream vmm
+SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(SOFTGPU_B)/fatbin.o
+
+$(SOFTGPU_B)/api_%.c: softgpu/gen_api.py softgpu/driver-api.tsv
+	@mkdir -p $(@D)
+	$(PY) softgpu/gen_api.py $* softgpu/driver-api.tsv >$@.tmp && mv $@.tmp $@
+
+$(SOFTGPU_B)/exports.map: softgpu/gen_api.py softgpu/driver-api.tsv
+	@mkdir -p $(@D)
+	$(PY) softgpu/gen_api.py exports softgpu/driver-api.tsv >$@.tmp && mv $@.tmp $@
+
+# The stubs are called with arguments that they don't name.
+$(SOFTGPU_B)/api_%.o: $(SOFTGPU_B)/api_%.c
+	$(CC) $(CFLAGS) -c $< -o $@
+
+$(SOFTGPU_B)/fatbin.o: lib/fatbin.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c $< -o $@
+
+$(SOFTGPU_B)/%.o: softgpu/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) -c $< -o $@
+
+# -Bsymbolic: another libcuda in the process must not take our own calls of cu* names.
+$(B)/lib/libsoftgpu.so: $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS) $(SOFTGPU_B)/exports.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libsoftgpu.so -Wl,-Bsymbolic -Wl,--version-script=$(SOFTGPU_B)/exports.map \
+		-o $@ $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS) -llz4 -lzstd -lpthread -lm
+
+ALL += $(B)/lib/libsoftgpu.so
+
+# The null driver for benches: softgpu's tables, and nothing behind them.
+NULLDRV_OBJS := $(patsubst %,$(SOFTGPU_B)/null_%.o,nulldrv memory module params) \
+	$(patsubst %,$(SOFTGPU_B)/%.o,attributes copyapi errors perthread procaddr api_stubs api_table fatbin)
+
+$(SOFTGPU_B)/null_%.o: tests/nulldrv/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) -c $< -o $@
+
+$(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnulldrv.so -Wl,-Bsymbolic -Wl,--version-script=$(SOFTGPU_B)/exports.map -Wl,-z,defs \
+		-o $@ $(NULLDRV_OBJS) -llz4 -lzstd -lpthread
+
+ALL += $(B)/tests/libnulldrv.so
