@@ -104,7 +104,10 @@ struct rgpu_ppage {
 
 /*
  * mmap offsets. Of a /dev/rgpuN file with a session, and of a session fd, whose maps are the same
- * bytes with the proxy's rights. Lengths must be exact, maps shared, never executable.
+ * bytes with the proxy's rights. Lengths must be exact (EINVAL), maps shared (EINVAL), never executable (EACCES), and not
+ * writable, nor to become it, where the other side writes (EACCES). Rings are not inherited by fork, the program's maps of
+ * buffer objects are. ENOENT for what is not there. Destroying a channel or buffer object leaves what is mapped, and charged,
+ * until it is unmapped.
  */
 #define RGPU_MMAP_KPAGE 0ULL
 #define RGPU_MMAP_CHANNEL(ch, what) ((1ULL << 40) | ((__u64)(ch) << 32) | ((__u64)(what) << 28))
@@ -118,6 +121,10 @@ struct rgpu_ppage {
  * ioctls. Every argument begins with its size, which the kernel uses for extension: bytes that it
  * does not know must be zero, bytes that the caller does not know are taken as zero. Unknown flags
  * are EINVAL, unknown commands ENOTTY.
+ *
+ * /dev/rgpuN: open is ENODEV while no GPU stands behind it (sysfs attribute state: no-proxy, offline, online). Only the process that
+ * opened it may use it: EPERM for others, a forked child too. ENODEV for all once the device was removed; ENOTCONN for what
+ * needs a session before there is one; ESHUTDOWN once the session FAILED (the K page says why), but for the DESTROYs.
  */
 #define RGPU_IOC_TYPE 'R'
 
@@ -144,7 +151,12 @@ struct rgpu_session_start {
 	__u8 sid[RGPU_SID_LEN]; /* out */
 	__u64 id;	  /* out: the kernel's name, index | generation << 32 */
 };
-/* EALREADY when the file has a session; else what the proxy answered: ECONNREFUSED, EACCES, EPROTO … */
+/*
+ * Waits for the proxy's answer, killably. EALREADY when the file has a session or is starting or joining one; ENODEV when the device
+ * went offline since open; EUSERS when the module has its maximum of sessions; ETIMEDOUT without an answer in time; EMSGSIZE
+ * when data_len or data_room is above RGPU_CONTROL_MAX; else what the proxy answered: ECONNREFUSED, EACCES, EPROTO … Data comes
+ * back also with an error, so that the proxy can say why; data_len is 0 when there is none.
+ */
 #define RGPU_IOC_SESSION_START _IOWR(RGPU_IOC_TYPE, 0x01, struct rgpu_session_start)
 
 struct rgpu_session_join {
@@ -152,14 +164,16 @@ struct rgpu_session_join {
 	__s32 fd; /* a /dev/rgpuN file of this process that has a session, of the same server */
 	__u32 device; /* out: this device's index in the session; the starter's is 0 */
 };
+/* EBADF when fd is not such a file, EPERM when another process opened it, EXDEV for another server, ENOSPC, EALREADY as above. */
 #define RGPU_IOC_SESSION_JOIN _IOWR(RGPU_IOC_TYPE, 0x02, struct rgpu_session_join)
 
 struct rgpu_channel_create {
 	__u32 size, flags;
 	__u32 sq_size, cq_size; /* bytes, powers of two, RGPU_RING_MIN … RGPU_RING_MAX */
-	__u32 channel;		/* out */
+	__u32 channel;		/* out: 0, 1, 2 … never used again in this session */
 	__u32 pad;
 };
+/* EINVAL for sizes, EDQUOT beyond the session's limit of memory, ENOSPC once RGPU_CHANNELS_MAX were made. The proxy is kicked. */
 #define RGPU_IOC_CHANNEL_CREATE _IOWR(RGPU_IOC_TYPE, 0x03, struct rgpu_channel_create)
 
 struct rgpu_channel_ref {
@@ -172,9 +186,10 @@ struct rgpu_channel_ref {
 struct rgpu_bo_create {
 	__u32 size, flags;
 	__u64 bytes;  /* multiple of the page size */
-	__u32 handle; /* out, never 0 */
+	__u32 handle; /* out: 1 … 2^28 − 1, going round */
 	__u32 pad;
 };
+/* Zeroed, unswappable memory, paid for by the caller's cgroup. EDQUOT beyond the session's limit, ENOMEM. */
 #define RGPU_IOC_BO_CREATE _IOWR(RGPU_IOC_TYPE, 0x05, struct rgpu_bo_create)
 
 struct rgpu_bo_ref {
@@ -195,7 +210,9 @@ struct rgpu_wait {
 };
 /*
  * Waits for a kick on a channel. 0 after a kick or a change of the session's state or epoch (read the
- * K page), ETIMEDOUT, EINTR after a signal: the caller looks at its ring and waits again.
+ * K page), ETIMEDOUT, EINTR after a signal: the caller looks at its ring and waits again. (Without a time limit, a signal that
+ * has no handler, or one with SA_RESTART, goes unnoticed.) ENOENT once the channel is destroyed. One waiter a channel: the
+ * first takes the kick.
  */
 #define RGPU_IOC_WAIT _IOW(RGPU_IOC_TYPE, 0x08, struct rgpu_wait)
 
@@ -207,7 +224,7 @@ struct rgpu_control {
 	__u32 pad;
 	__u64 data;
 };
-/* Relays a request to the proxy and waits killably for its answer. */
+/* Relays a request to the proxy and waits killably for its answer, through a change of proxies too. Data and errors as above. */
 #define RGPU_IOC_CONTROL _IOWR(RGPU_IOC_TYPE, 0x09, struct rgpu_control)
 
 /* /dev/rgpu-ctl */
@@ -217,11 +234,16 @@ struct rgpu_session_fd {
 	__s32 fd; /* out: O_CLOEXEC session fd */
 	__u32 pad;
 };
+/*
+ * EPERM unless this ctl file REGISTERed; ENOENT when there is no such session, ESHUTDOWN when it FAILED or its program is gone;
+ * EBUSY while another session fd has it. Both sides of every channel are kicked.
+ */
 #define RGPU_CTL_SESSION_FD _IOWR(RGPU_IOC_TYPE, 0x40, struct rgpu_session_fd)
 
 /*
  * A session fd. poll: EPOLLIN while any channel has a latched kick, EPOLLHUP once the session is gone
- * or this fd's epoch was superseded. KICK as above, towards the app.
+ * or this fd's epoch was superseded. KICK as above, towards the app. Closing it gives the session up: it is RECOVERING until
+ * another fd was taken and set it LIVE. Once superseded (the registration ended) all is ESTALE and its maps are SIGBUS.
  */
 struct rgpu_kicked {
 	__u32 size, flags;
@@ -241,8 +263,9 @@ struct rgpu_channel_info {
 struct rgpu_session_set {
 	__u32 size, flags;
 	__u32 state;  /* LIVE, or FAILED */
-	__s32 reason; /* negative errno when FAILED */
+	__s32 reason; /* negative errno when FAILED, else 0 */
 };
+/* LIVE ends RECOVERING (STARTING is ended by the REPLY to START: EINVAL). ESHUTDOWN when the session FAILED before. */
 #define RGPU_SES_SET _IOW(RGPU_IOC_TYPE, 0x53, struct rgpu_session_set)
 
 #endif
