@@ -42,6 +42,23 @@ endif
 .PHONY: e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
 
+# Unit tests of the rooms beside -------------------------------------------------------------------------------------
+
+# Our runtime over softgpu, in one process: libcuda.so.1 is found by the program's run path, which comes before LD_LIBRARY_PATH.
+$(B)/tests/cudart/libcuda.so.1: $(B)/lib/libsoftgpu.so
+	@mkdir -p $(@D)
+	ln -sf ../../lib/libsoftgpu.so $@
+
+$(B)/tests/cudart-api: tests/cudart/api.c tests/tap.h $(B)/lib/libcudart.so.13 | $(B)/tests/cudart/libcuda.so.1
+	$(CC) $(CFLAGS) $(LDFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcudart.so.13 \
+		-Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/cudart:$$ORIGIN/../lib' -lpthread
+
+$(B)/tests/smi-table: tests/tools/smi_table.c $(B)/tools/smi/table.o $(B)/tools/smi/list.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+UNIT_TESTS += $(B)/tests/cudart-api $(B)/tests/smi-table
+
 # Benches -----------------------------------------------------------------------------------------------------------
 
 BENCH := $(B)/tests/bench

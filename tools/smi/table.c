@@ -36,7 +36,7 @@ static void gpu(const struct smi_gpu *g, unsigned int i, FILE *to)
 		snprintf(util, sizeof(util), "N/A");
 	else
 		snprintf(util, sizeof(util), "%u%%", g->utilization);
-	fprintf(to, "| %3u  %-31.31s%-3s |   %16s %-3s | %20s |\n", i, g->name, "Off", g->bus_id, "Off", "N/A");
+	fprintf(to, "| %3u  %-30.30s %-3s |   %16s %-3s | %20s |\n", i, g->name, "Off", g->bus_id, "Off", "N/A");
 	fprintf(to, "| %3s %5s %5s %15s / %5s | %10s / %9s | %7s%13s |\n", "N/A", "N/A", "N/A", "N/A", "N/A", used, total, util,
 		compute_mode(g->compute_mode));
 	fprintf(to, "| %39s | %22s | %20s |\n", "", "", "N/A");
