@@ -15,6 +15,21 @@ $(E2E_CU:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $<
 
+# The same programs, compiled in ways that matter: a run path to the toolkit's runtime, per-thread default streams, the static runtime.
+E2E_PROGRAMS += $(E2E_DIR)/vadd_rpath $(E2E_DIR)/threads_ptds $(E2E_DIR)/vadd_static
+
+$(E2E_DIR)/vadd_rpath: tests/e2e/vadd.cu tests/e2e/e2e.h
+	@mkdir -p $(@D)
+	$(E2E_NVCC) -o $@ $< -Xlinker --disable-new-dtags -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
+
+$(E2E_DIR)/threads_ptds: tests/e2e/threads.cu tests/e2e/e2e.h
+	@mkdir -p $(@D)
+	$(E2E_NVCC) --default-stream per-thread -DDEFAULT_STREAM_ONLY -o $@ $<
+
+$(E2E_DIR)/vadd_static: tests/e2e/vadd.cu tests/e2e/e2e.h
+	@mkdir -p $(@D)
+	$(NVCC) -O2 -I. -o $@ $<
+
 $(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $< -L$(B)/lib -l:libcublas.so.13

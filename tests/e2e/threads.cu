@@ -16,7 +16,11 @@ __global__ void mix(unsigned int *x, unsigned int k)
 static void *worker(void *arg)
 {
 	unsigned int me = (unsigned int)(size_t)arg, *x, *h = (unsigned int *)malloc(N * 4);
+#ifdef DEFAULT_STREAM_ONLY
+	cudaStream_t s = 0; // compiled with --default-stream per-thread
+#else
 	cudaStream_t s = cudaStreamPerThread;
+#endif
 
 	if (me & 1)
 		RT(cudaStreamCreate(&s));
