@@ -71,6 +71,9 @@ void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo);
 
 /* The proxy sleeps (p->sq_event): wake it. */
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel);
+/*
+ * A direct transport receives in the thread that waits, so a caller of it need not spin long before. The caller has set a->cq_event.
+ */
 /* Sleep until the CQ or the P page of this channel may have changed or the session's state did; -ETIMEDOUT; -EINTR: look and wait again. */
 int rgpu_transport_wait(struct rgpu_transport *t, uint32_t channel, int timeout_ms);
 
