@@ -52,9 +52,12 @@ static bool good_dimensions(dim3 grid, dim3 block)
 
 	if (cudart_device(&dev))
 		return true;
-	return in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, grid.x) && in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, grid.y) &&
-	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, grid.z) && in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, block.x) &&
-	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, block.y) && in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, block.z) &&
+	return in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, grid.x) &&
+	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, grid.y) &&
+	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, grid.z) &&
+	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, block.x) &&
+	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, block.y) &&
+	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, block.z) &&
 	       in_limit(dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, (uint64_t)block.x * block.y * block.z);
 }
 

@@ -99,7 +99,8 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t n, si
 	return copy((void *)p, src, n, kind);
 }
 
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t n, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t n, size_t offset, enum cudaMemcpyKind kind,
+				    cudaStream_t stream)
 {
 	CUdeviceptr p;
 
@@ -119,7 +120,8 @@ cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t n, size_t
 	return copy(dst, (void *)p, n, kind);
 }
 
-cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t n, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t n, size_t offset, enum cudaMemcpyKind kind,
+				      cudaStream_t stream)
 {
 	CUdeviceptr p;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Pitched copies, and the managed and pooled memory calls that take a stream. Compiled twice: see CUDART_PER_THREAD in cudart.h. */
+/* Pitched copies, and managed and pooled memory on a stream. Compiled twice: see CUDART_PER_THREAD in cudart.h. */
 #include "shim/cudart/cudart.h"
 
-static cudaError_t describe(CUDA_MEMCPY2D *c, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			    enum cudaMemcpyKind kind)
+static cudaError_t describe(CUDA_MEMCPY2D *c, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			    size_t height, enum cudaMemcpyKind kind)
 {
 	kind = cudart_kind(dst, src, kind);
 	if (width > dpitch || width > spitch)
@@ -38,8 +38,8 @@ static cudaError_t describe(CUDA_MEMCPY2D *c, void *dst, size_t dpitch, const vo
 	}
 }
 
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind,
-			      cudaStream_t stream)
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+			      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	CUDA_MEMCPY2D c;
 
@@ -50,7 +50,8 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
 	return cudart_done(drv.cuMemcpy2DAsync(&c, stream_of(stream)));
 }
 
-cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+			 enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY2D c;
 
@@ -90,7 +91,7 @@ cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 
 cudaError_t cudaMemPrefetchAsync(const void *ptr, size_t n, struct cudaMemLocation where, unsigned int flags, cudaStream_t stream)
 {
-	CUmemLocation at = { .type = (CUmemLocationType)where.type, .id = where.id };
+	CUmemLocation at = {.type = (CUmemLocationType)where.type, .id = where.id};
 
 	TRY(cudart_context());
 	return cudart_done(drv.cuMemPrefetchAsync((CUdeviceptr)ptr, n, at, flags, stream_of(stream)));

@@ -52,18 +52,18 @@ CUcontext cudart_primary(int ordinal); /* retained on first use; NULL on failure
 int cudart_ndevices(void);
 void cudart_drop_primary(int ordinal); /* it was reset: retain it again when it's needed */
 
-#define TRY(expr)                                    \
-	do {                                         \
-		cudaError_t try_ = (expr);           \
-		if (try_)                            \
-			return cudart_fail(try_);    \
+#define TRY(expr)                                                                                                                \
+	do {                                                                                                                     \
+		cudaError_t try_ = (expr);                                                                                       \
+		if (try_)                                                                                                        \
+			return cudart_fail(try_);                                                                                \
 	} while (0)
 
 /* register.c: what nvcc's constructors told us. All return an error that is not remembered yet. */
 cudaError_t cudart_kernel(const void *func, CUkernel *k); /* a host stub's address, or a cudaKernel_t */
 cudaError_t cudart_symbol(const void *host, CUdeviceptr *ptr, size_t *size);
-cudaError_t cudart_why_null(void);   /* the cause of a launch with a NULL kernel */
-void cudart_know_kernel(CUkernel k); /* handed to the program as cudaKernel_t */
+cudaError_t cudart_why_null(void);     /* the cause of a launch with a NULL kernel */
+void cudart_know_kernel(CUkernel k);   /* handed to the program as cudaKernel_t */
 void cudart_forget_kernel(CUkernel k); /* its library was unloaded */
 
 /* config.c: what the driver said of a launch; bad dimensions are a different error here. */

@@ -122,10 +122,14 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 	n = !!d->x + !!d->y + !!d->z + !!d->w;
 	switch (d->f) {
 	case cudaChannelFormatKindSigned:
-		format = d->x == 8 ? CU_AD_FORMAT_SIGNED_INT8 : d->x == 16 ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_SIGNED_INT32;
+		format = d->x == 8    ? CU_AD_FORMAT_SIGNED_INT8
+			 : d->x == 16 ? CU_AD_FORMAT_SIGNED_INT16
+				      : CU_AD_FORMAT_SIGNED_INT32;
 		break;
 	case cudaChannelFormatKindUnsigned:
-		format = d->x == 8 ? CU_AD_FORMAT_UNSIGNED_INT8 : d->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT32;
+		format = d->x == 8    ? CU_AD_FORMAT_UNSIGNED_INT8
+			 : d->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16
+				      : CU_AD_FORMAT_UNSIGNED_INT32;
 		break;
 	case cudaChannelFormatKindFloat:
 		format = d->x == 16 ? CU_AD_FORMAT_HALF : CU_AD_FORMAT_FLOAT;
@@ -136,10 +140,12 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 	return cudart_done(drv.cuDeviceGetTexture1DLinearMaxWidth(width, format, n, device));
 }
 
-cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target, enum cudaFlushGPUDirectRDMAWritesScope scope)
+cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
+					       enum cudaFlushGPUDirectRDMAWritesScope scope)
 {
 	TRY(cudart_context());
-	return cudart_done(drv.cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)target, (CUflushGPUDirectRDMAWritesScope)scope));
+	return cudart_done(
+		drv.cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)target, (CUflushGPUDirectRDMAWritesScope)scope));
 }
 
 cudaError_t cudaDeviceSynchronize(void)

@@ -21,15 +21,17 @@ static void load(void)
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!lib) {
-		fprintf(stderr, "libcudart (rgpu): no CUDA driver: %s; run the program with `rgpu run -- …` or install rgpu's libcuda.so.1\n",
+		fprintf(stderr,
+			"libcudart (rgpu): no CUDA driver: %s; run the program with `rgpu run -- …` or install rgpu's "
+			"libcuda.so.1\n",
 			dlerror());
 		return;
 	}
 #define NAME_(name) #name
 #define NAME(name)  NAME_(name)
-#define DRV(name)                                            \
-	drv.name = (__typeof__(drv.name))dlsym(lib, NAME(name)); \
-	if (!drv.name)                                       \
+#define DRV(name)                                                                                                                \
+	drv.name = (__typeof__(drv.name))dlsym(lib, NAME(name));                                                                 \
+	if (!drv.name)                                                                                                           \
 		drv.name = (__typeof__(drv.name))(void *)absent;
 #include "shim/cudart/drv_calls.h"
 #undef DRV

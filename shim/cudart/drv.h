@@ -6,7 +6,7 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-/* The outer macro is expanded before the member is named, so drv.cuMemAlloc is drv.cuMemAlloc_v2 where it's declared and where it's used. */
+/* cuda.h's macros rename the members where they are declared and where they are used: drv.cuMemAlloc is drv.cuMemAlloc_v2. */
 struct drv {
 #define DRV(name) __typeof__(name) *name;
 #include "shim/cudart/drv_calls.h"

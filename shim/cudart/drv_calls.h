@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver calls that our runtime makes, one DRV(name) a line; cuda.h's macros turn each into the symbol with the ABI of today. */
+// clang-format off
+/* The driver calls that our runtime makes, one DRV(name) a line; cuda.h turns each into the symbol of today's ABI. */
 DRV(cuInit)
 DRV(cuDriverGetVersion)
 DRV(cuGetErrorName)

@@ -3,7 +3,8 @@
 #include "shim/cudart/cudart.h"
 
 /* The version of a driver call that a program means when it doesn't say: the one of this runtime. */
-static cudaError_t lookup(const char *symbol, void **fn, int version, unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+static cudaError_t lookup(const char *symbol, void **fn, int version, unsigned long long flags,
+			  enum cudaDriverEntryPointQueryResult *status)
 {
 	CUdriverProcAddressQueryResult found;
 	CUresult r;
@@ -20,8 +21,8 @@ static cudaError_t lookup(const char *symbol, void **fn, int version, unsigned l
 	r = drv.cuGetProcAddress(symbol, fn, version, flags, &found);
 	/* What a driver hasn't got is an answer where the program has room for it. */
 	if (r == CUDA_ERROR_NOT_FOUND && status) {
-		*status = found == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT ? cudaDriverEntryPointVersionNotSufficent :
-										  cudaDriverEntryPointSymbolNotFound;
+		*status = found == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT ? cudaDriverEntryPointVersionNotSufficent
+									      : cudaDriverEntryPointSymbolNotFound;
 		return cudaSuccess;
 	}
 	if (!r && status)
@@ -35,7 +36,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **fn, unsi
 	return lookup(symbol, fn, (int)version, flags, status);
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags,
+				    enum cudaDriverEntryPointQueryResult *status)
 {
 	return lookup(symbol, fn, CUDART_VERSION, flags, status);
 }

@@ -7,7 +7,7 @@ static const struct {
 	cudaError_t code;
 	const char *name, *text;
 } table[] = {
-#define E(code, text) { code, #code, text },
+#define E(code, text) {code, #code, text},
 #include "shim/cudart/errors.h"
 #undef E
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+// clang-format off
 /* All of cudaError_t with what cudaGetErrorString says: one E(code, text) a line. */
 E(cudaSuccess, "no error")
 E(cudaErrorInvalidValue, "invalid argument")

@@ -29,22 +29,22 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *f
 		CUfunction_attribute which;
 		bool late; /* drivers before clusters don't know it: stays 0 */
 	} want[] = {
-		{ &shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, false },
-		{ &constant, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, false },
-		{ &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, false },
-		{ &attr->maxThreadsPerBlock, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, false },
-		{ &attr->numRegs, CU_FUNC_ATTRIBUTE_NUM_REGS, false },
-		{ &attr->ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION, false },
-		{ &attr->binaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION, false },
-		{ &attr->cacheModeCA, CU_FUNC_ATTRIBUTE_CACHE_MODE_CA, false },
-		{ &attr->maxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, false },
-		{ &attr->preferredShmemCarveout, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, false },
-		{ &attr->clusterDimMustBeSet, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, true },
-		{ &attr->requiredClusterWidth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, true },
-		{ &attr->requiredClusterHeight, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, true },
-		{ &attr->requiredClusterDepth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, true },
-		{ &attr->nonPortableClusterSizeAllowed, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, true },
-		{ &attr->clusterSchedulingPolicyPreference, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, true },
+		{&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, false},
+		{&constant, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, false},
+		{&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, false},
+		{&attr->maxThreadsPerBlock, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, false},
+		{&attr->numRegs, CU_FUNC_ATTRIBUTE_NUM_REGS, false},
+		{&attr->ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION, false},
+		{&attr->binaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION, false},
+		{&attr->cacheModeCA, CU_FUNC_ATTRIBUTE_CACHE_MODE_CA, false},
+		{&attr->maxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, false},
+		{&attr->preferredShmemCarveout, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, false},
+		{&attr->clusterDimMustBeSet, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, true},
+		{&attr->requiredClusterWidth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, true},
+		{&attr->requiredClusterHeight, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, true},
+		{&attr->requiredClusterDepth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, true},
+		{&attr->nonPortableClusterSizeAllowed, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, true},
+		{&attr->clusterSchedulingPolicyPreference, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, true},
 	};
 
 	if (!attr)
@@ -115,7 +115,8 @@ cudaError_t cudaFuncGetParamInfo(const void *func, size_t i, size_t *offset, siz
 	return cudart_done(drv.cuFuncGetParamInfo(f, i, offset, size));
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int threads, size_t shared, unsigned int flags)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int threads, size_t shared,
+								   unsigned int flags)
 {
 	CUfunction f;
 

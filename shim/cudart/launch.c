@@ -15,12 +15,13 @@ static cudaError_t launch(CUkernel k, dim3 grid, dim3 block, void **args, size_t
 {
 	if (shared > UINT32_MAX)
 		return cudart_fail(cudaErrorInvalidValue);
-	return cudart_launched(drv.cuLaunchKernel((CUfunction)k, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned int)shared,
-						  stream_of(stream), args, NULL),
+	return cudart_launched(drv.cuLaunchKernel((CUfunction)k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+						  (unsigned int)shared, stream_of(stream), args, NULL),
 			       grid, block);
 }
 
-CUDART_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+CUDART_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+					  cudaStream_t stream)
 {
 	TRY(cudart_context());
 	if (!kernel)
@@ -52,7 +53,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block,
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
-	CUlaunchConfig c = { 0 };
+	CUlaunchConfig c = {0};
 	CUkernel k;
 
 	TRY(cudart_context());

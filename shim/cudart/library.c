@@ -4,23 +4,24 @@
 #include <stdlib.h>
 
 /* Options are the driver's, number for number. */
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *lib, const void *code, enum cudaJitOption *jit, void **jit_values, unsigned int njit,
-				enum cudaLibraryOption *options, void **values, unsigned int noptions)
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *lib, const void *code, enum cudaJitOption *jit, void **jit_values,
+				unsigned int njit, enum cudaLibraryOption *options, void **values, unsigned int noptions)
 {
 	TRY(cudart_init());
 	if (!lib || !code)
 		return cudart_fail(cudaErrorInvalidValue);
-	return cudart_done(drv.cuLibraryLoadData(lib, code, (CUjit_option *)jit, jit_values, njit, (CUlibraryOption *)options, values, noptions));
+	return cudart_done(drv.cuLibraryLoadData(lib, code, (CUjit_option *)jit, jit_values, njit, (CUlibraryOption *)options,
+						 values, noptions));
 }
 
-cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *lib, const char *file, enum cudaJitOption *jit, void **jit_values, unsigned int njit,
-				    enum cudaLibraryOption *options, void **values, unsigned int noptions)
+cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *lib, const char *file, enum cudaJitOption *jit, void **jit_values,
+				    unsigned int njit, enum cudaLibraryOption *options, void **values, unsigned int noptions)
 {
 	TRY(cudart_init());
 	if (!lib || !file)
 		return cudart_fail(cudaErrorInvalidValue);
-	return cudart_done(
-		drv.cuLibraryLoadFromFile(lib, file, (CUjit_option *)jit, jit_values, njit, (CUlibraryOption *)options, values, noptions));
+	return cudart_done(drv.cuLibraryLoadFromFile(lib, file, (CUjit_option *)jit, jit_values, njit, (CUlibraryOption *)options,
+						     values, noptions));
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t lib)

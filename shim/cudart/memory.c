@@ -42,7 +42,7 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *at, struct cudaExtent extent)
 		return cudart_fail(cudaErrorInvalidValue);
 	e = cudaMallocPitch(&ptr, &pitch, extent.width, extent.height * extent.depth);
 	if (!e)
-		*at = (struct cudaPitchedPtr){ .ptr = ptr, .pitch = pitch, .xsize = extent.width, .ysize = extent.height };
+		*at = (struct cudaPitchedPtr){.ptr = ptr, .pitch = pitch, .xsize = extent.width, .ysize = extent.height};
 	return e;
 }
 
@@ -119,7 +119,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 
 cudaError_t cudaMemAdvise(const void *ptr, size_t n, enum cudaMemoryAdvise advice, struct cudaMemLocation where)
 {
-	CUmemLocation at = { .type = (CUmemLocationType)where.type, .id = where.id };
+	CUmemLocation at = {.type = (CUmemLocationType)where.type, .id = where.id};
 
 	TRY(cudart_context());
 	return cudart_done(drv.cuMemAdvise((CUdeviceptr)ptr, n, (CUmem_advise)advice, at));
@@ -132,10 +132,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const v
 	void *host = NULL;
 	int ordinal = -1;
 	unsigned int managed = 0;
-	CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
-					CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-					CU_POINTER_ATTRIBUTE_IS_MANAGED };
-	void *out[] = { &type, &dev, &host, &ordinal, &managed };
+	CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+				       CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+				       CU_POINTER_ATTRIBUTE_IS_MANAGED};
+	void *out[] = {&type, &dev, &host, &ordinal, &managed};
 
 	TRY(cudart_context());
 	if (!attr)
@@ -148,9 +148,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const v
 		attr->hostPointer = (void *)ptr;
 		return cudaSuccess;
 	}
-	attr->type = managed			      ? cudaMemoryTypeManaged :
-		     type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost :
-						    cudaMemoryTypeDevice;
+	attr->type = managed ? cudaMemoryTypeManaged : type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
 	attr->device = ordinal;
 	attr->devicePointer = (void *)dev;
 	attr->hostPointer = host;
@@ -182,5 +180,5 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
 
 struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)
 {
-	return (struct cudaChannelFormatDesc){ .x = x, .y = y, .z = z, .w = w, .f = f };
+	return (struct cudaChannelFormatDesc){.x = x, .y = y, .z = z, .w = w, .f = f};
 }

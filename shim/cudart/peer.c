@@ -77,5 +77,6 @@ cudaError_t cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int 
 	CUcontext to, from;
 
 	TRY(contexts(dst_device, src_device, &to, &from));
-	return n ? cudart_done(drv.cuMemcpyPeerAsync((CUdeviceptr)dst, to, (CUdeviceptr)src, from, n, stream_of(stream))) : cudaSuccess;
+	return n ? cudart_done(drv.cuMemcpyPeerAsync((CUdeviceptr)dst, to, (CUdeviceptr)src, from, n, stream_of(stream)))
+		 : cudaSuccess;
 }

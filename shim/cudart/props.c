@@ -3,8 +3,14 @@
 #include "shim/cudart/cudart.h"
 #include <string.h>
 
-#define INT(field, attribute)	{ offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##attribute, false }
-#define SIZE(field, attribute)	{ offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##attribute, true }
+#define INT(field, attribute)                                                                                                    \
+	{                                                                                                                        \
+		offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##attribute, false                                   \
+	}
+#define SIZE(field, attribute)                                                                                                   \
+	{                                                                                                                        \
+		offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##attribute, true                                    \
+	}
 
 static const struct {
 	size_t at;
@@ -178,7 +184,8 @@ cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *want)
 
 		TRY(fill(&p, i));
 		/* One point for each wish that is met; of equals the first. */
-		score = (!want->name[0] || !strcmp(want->name, p.name)) + (p.major > want->major || (p.major == want->major && p.minor >= want->minor)) +
+		score = (!want->name[0] || !strcmp(want->name, p.name)) +
+			(p.major > want->major || (p.major == want->major && p.minor >= want->minor)) +
 			(p.totalGlobalMem >= want->totalGlobalMem) + (p.multiProcessorCount >= want->multiProcessorCount);
 		if (score > best_score) {
 			best_score = score;

@@ -8,7 +8,7 @@
 
 struct fatbinary {
 	const void *wrapper;
-	CUlibrary lib; /* NULL until something in it is used */
+	CUlibrary lib;	    /* NULL until something in it is used */
 	cudaError_t failed; /* why loading failed: told again without asking the driver again */
 	struct entry *entries;
 };
@@ -20,7 +20,7 @@ struct entry {
 	struct fatbinary *fatbin;
 	struct entry *next_hash, *next_fatbin;
 	enum { KERNEL, VARIABLE, MANAGED } kind;
-	void **managed; /* the program's pointer, filled when the module starts */
+	void **managed;	 /* the program's pointer, filled when the module starts */
 	CUkernel kernel; /* KERNEL, once asked for */
 };
 
@@ -146,21 +146,22 @@ static void add(void **fatbin, const void *host, const char *name, int kind, voi
 	pthread_rwlock_unlock(&lock);
 }
 
-CUDART_API void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name, int limit, uint3 *tid, uint3 *bid,
-				       dim3 *block, dim3 *grid, int *warp)
+CUDART_API void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name, int limit, uint3 *tid,
+				       uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
 	(void)dev, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp; /* from long ago, always empty */
 	add(handle, host, name, KERNEL, NULL);
 }
 
-CUDART_API void __cudaRegisterVar(void **handle, char *host, char *dev, const char *name, int ext, size_t size, int constant, int global)
+CUDART_API void __cudaRegisterVar(void **handle, char *host, char *dev, const char *name, int ext, size_t size, int constant,
+				  int global)
 {
 	(void)dev, (void)ext, (void)size, (void)constant, (void)global;
 	add(handle, host, name, VARIABLE, NULL);
 }
 
-CUDART_API void __cudaRegisterManagedVar(void **handle, void **host, char *dev, const char *name, int ext, size_t size, int constant,
-					 int global)
+CUDART_API void __cudaRegisterManagedVar(void **handle, void **host, char *dev, const char *name, int ext, size_t size,
+					 int constant, int global)
 {
 	(void)dev, (void)ext, (void)size, (void)constant, (void)global;
 	add(handle, host, name, MANAGED, host);

@@ -8,7 +8,9 @@ int cudart_unsupported(const char *name, _Atomic char *told)
 {
 	if (!*told) {
 		*told = 1;
-		fprintf(stderr, "libcudart (rgpu): %s is not supported yet and returns cudaErrorNotSupported; see docs/limits.md\n", name);
+		fprintf(stderr,
+			"libcudart (rgpu): %s is not supported yet and returns cudaErrorNotSupported; see docs/limits.md\n",
+			name);
 	}
 	return cudart_fail(cudaErrorNotSupported);
 }

@@ -29,7 +29,7 @@ static void launches(int n)
 {
 	double issue = 1e9, complete = 1e9, t0, t1;
 	int count = 7;
-	void *args[] = { &a, &b, &b, &count };
+	void *args[] = {&a, &b, &b, &count};
 
 	for (int r = 0; r < tries; r++) {
 		t0 = now();
@@ -47,7 +47,7 @@ static void small_calls(int n)
 {
 	double down = 1e9, sync = 1e9, t0;
 	int count = 7;
-	void *args[] = { &a, &b, &b, &count };
+	void *args[] = {&a, &b, &b, &count};
 	uint32_t word = 0;
 
 	for (int r = 0; r < tries; r++) {

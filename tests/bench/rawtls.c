@@ -36,7 +36,7 @@ static double now(void)
 
 static SSL_SESSION *session(SSL *ssl)
 {
-	static const unsigned char aes128gcm[] = { 0x13, 0x01 };
+	static const unsigned char aes128gcm[] = {0x13, 0x01};
 	SSL_SESSION *s = SSL_SESSION_new();
 
 	if (!s || !SSL_SESSION_set1_master_key(s, secret, sizeof(secret)) ||
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	size_t bytes = (size_t)(argc > 1 ? atol(argv[1]) : 256) << 20;
 	int rounds = argc > 2 ? atoi(argv[2]) : 3, fd, status = 1;
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(at);
 	char *buf = malloc(bytes + SMALL);
 	double best, t;

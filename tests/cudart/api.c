@@ -10,8 +10,8 @@
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block,
-			    dim3 *grid, int *warp);
+void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name, int limit, uint3 *tid, uint3 *bid,
+			    dim3 *block, dim3 *grid, int *warp);
 void __cudaRegisterVar(void **handle, char *host, char *dev, const char *name, int ext, size_t size, int constant, int global);
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
@@ -64,7 +64,8 @@ static void devices(void)
 	cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
 	cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
 	cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerBlock, 0);
-	ok(p.major == major && p.minor == minor && major >= 7, "compute capability %d.%d, as its attributes say", p.major, p.minor);
+	ok(p.major == major && p.minor == minor && major >= 7, "compute capability %d.%d, as its attributes say", p.major,
+	   p.minor);
 	is_int(p.maxThreadsPerBlock, threads, "threads a block, as the attribute says");
 	is_int(p.maxThreadsDim[0], 1024, "threads of a block in x");
 	is_int(cudaMemGetInfo(&free_, &total), cudaSuccess, "cudaMemGetInfo");
@@ -136,7 +137,8 @@ static void memory(void)
 		for (int x = 0; x < W; x++)
 			right = right && line[y * W + x] == (x < 3 && y < 2 ? 9 : 5);
 	ok(right, "every byte is where it belongs");
-	is_int(cudaMemcpy2D(line, W - 1, p2, pitch, W, H, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue, "rows that overlap");
+	is_int(cudaMemcpy2D(line, W - 1, p2, pitch, W, H, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue,
+	       "rows that overlap");
 
 	is_int(cudaMallocHost((void **)&pinned, sizeof(h)), cudaSuccess, "cudaMallocHost");
 	is_int(cudaPointerGetAttributes(&a, d + 5), cudaSuccess, "attributes of device memory");
@@ -179,7 +181,7 @@ static struct {
 static struct {
 	uint32_t magic, version;
 	void *data, *aux;
-} wrapper = { 0x466243b1, 1, &fatbin, NULL };
+} wrapper = {0x466243b1, 1, &fatbin, NULL};
 
 static char table_var[16]; /* the host's shadow of a __device__ variable */
 
@@ -216,7 +218,7 @@ static void register_all(void)
 
 static void configuration(void)
 {
-	dim3 g, b, one = { 1, 2, 3 }, two = { 4, 5, 6 };
+	dim3 g, b, one = {1, 2, 3}, two = {4, 5, 6};
 	cudaStream_t s;
 	size_t shared;
 
@@ -232,18 +234,19 @@ static void configuration(void)
 
 static void launches(void)
 {
-	int *p, back[32], v = 40, table[4] = { 2, 2, 2, 2 };
-	void *args[] = { &p, &v };
+	int *p, back[32], v = 40, table[4] = {2, 2, 2, 2};
+	void *args[] = {&p, &v};
 	struct cudaFuncAttributes attr;
 	cudaKernel_t k = NULL;
-	dim3 one = { 1, 1, 1 }, warp = { 32, 1, 1 }, many = { 2048, 1, 1 }, none = { 0, 1, 1 };
+	dim3 one = {1, 1, 1}, warp = {32, 1, 1}, many = {2048, 1, 1}, none = {0, 1, 1};
 	size_t size = 0;
 	void *at = NULL;
 	int blocks = 0;
 
 	is_int(cudaMalloc((void **)&p, sizeof(back)), cudaSuccess, "memory for the kernel");
 	is_int(cudaMemcpyToSymbol(table_var, table, sizeof(table), 0, cudaMemcpyHostToDevice), cudaSuccess, "cudaMemcpyToSymbol");
-	is_int(cudaMemcpyToSymbol(table_var, table, 8, 12, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "past the symbol's end");
+	is_int(cudaMemcpyToSymbol(table_var, table, 8, 12, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+	       "past the symbol's end");
 	is_int(cudaMemcpyToSymbol(&v, table, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol, "a symbol that is none");
 	is_int(cudaGetSymbolSize(&size, table_var), cudaSuccess, "cudaGetSymbolSize");
 	is_int(size, 16, "is 16");
@@ -260,7 +263,8 @@ static void launches(void)
 	is_int(cudaMemcpy(back, p, sizeof(back), cudaMemcpyDeviceToHost), cudaSuccess, "its results");
 	ok(all(back, 32, 52), "are right");
 	v = 60;
-	is_int(cudaLaunchKernel((const void *)k, one, warp, args, 0, cudaStreamPerThread), cudaSuccess, "cudaLaunchKernel by the kernel's handle");
+	is_int(cudaLaunchKernel((const void *)k, one, warp, args, 0, cudaStreamPerThread), cudaSuccess,
+	       "cudaLaunchKernel by the kernel's handle");
 	is_int(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess, "its stream");
 	is_int(cudaMemcpy(back, p, sizeof(back), cudaMemcpyDeviceToHost), cudaSuccess, "its results");
 	ok(all(back, 32, 62), "are right");
@@ -269,13 +273,16 @@ static void launches(void)
 	is_int(cudaLaunchKernel(stub, none, warp, args, 0, NULL), cudaErrorInvalidConfiguration, "no block");
 	is_int(cudaLaunchKernel(stub, one, warp, args, 1 << 30, NULL), cudaErrorInvalidValue, "a gigabyte of shared memory");
 	is_int(cudaLaunchKernel(&v, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction, "an address that is no kernel");
-	is_int(cudaLaunchKernel(other_stub, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction, "a kernel that its image lacks");
+	is_int(cudaLaunchKernel(other_stub, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction,
+	       "a kernel that its image lacks");
 	is_int(__cudaGetKernel(&k, other_stub), cudaErrorInvalidDeviceFunction, "the same by __cudaGetKernel");
-	is_int(__cudaLaunchKernel(NULL, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction, "and the launch with what it gave");
+	is_int(__cudaLaunchKernel(NULL, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction,
+	       "and the launch with what it gave");
 	is_int(cudaGetLastError(), cudaErrorInvalidDeviceFunction, "the last error is the last one");
 
 	is_int(cudaFuncGetAttributes(&attr, stub), cudaSuccess, "cudaFuncGetAttributes");
-	ok(attr.maxThreadsPerBlock >= 32 && attr.maxThreadsPerBlock <= 1024, "%d threads a block at most", attr.maxThreadsPerBlock);
+	ok(attr.maxThreadsPerBlock >= 32 && attr.maxThreadsPerBlock <= 1024, "%d threads a block at most",
+	   attr.maxThreadsPerBlock);
 	is_int(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, stub, 128, 0), cudaSuccess, "occupancy");
 	ok(blocks >= 1, "%d blocks a multiprocessor", blocks);
 	cudaFree(p);
@@ -287,8 +294,8 @@ static void library(void)
 	cudaKernel_t k;
 	unsigned int n = 0;
 	int *p, back[32], v = 7;
-	void *args[] = { &p, &v };
-	dim3 one = { 1, 1, 1 }, warp = { 32, 1, 1 };
+	void *args[] = {&p, &v};
+	dim3 one = {1, 1, 1}, warp = {32, 1, 1};
 
 	is_int(cudaLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0), cudaSuccess, "cudaLibraryLoadData of PTX");
 	is_int(cudaLibraryGetKernel(&k, lib, "put"), cudaSuccess, "cudaLibraryGetKernel");
@@ -299,7 +306,8 @@ static void library(void)
 	is_int(cudaMemcpy(back, p, sizeof(back), cudaMemcpyDeviceToHost), cudaSuccess, "its results");
 	ok(all(back, 32, 7), "are right: the table is this library's own, and zero");
 	is_int(cudaLibraryUnload(lib), cudaSuccess, "cudaLibraryUnload");
-	is_int(cudaLaunchKernel((const void *)k, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction, "its kernel is gone with it");
+	is_int(cudaLaunchKernel((const void *)k, one, warp, args, 0, NULL), cudaErrorInvalidDeviceFunction,
+	       "its kernel is gone with it");
 	cudaGetLastError();
 	cudaFree(p);
 }
@@ -339,7 +347,8 @@ static void streams(void)
 	is_int(cudaStreamAddCallback(s, stream_called, &n, 0), cudaSuccess, "cudaStreamAddCallback");
 	is_int(cudaEventRecord(b, s), cudaSuccess, "cudaEventRecord");
 	is_int(cudaStreamWaitEvent(cudaStreamPerThread, b, 0), cudaSuccess, "cudaStreamWaitEvent");
-	is_int(cudaMemcpyAsync_ptsz(&back, d, 4, cudaMemcpyDeviceToHost, NULL), cudaSuccess, "cudaMemcpyAsync_ptsz on the thread's stream");
+	is_int(cudaMemcpyAsync_ptsz(&back, d, 4, cudaMemcpyDeviceToHost, NULL), cudaSuccess,
+	       "cudaMemcpyAsync_ptsz on the thread's stream");
 	is_int(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess, "cudaStreamSynchronize");
 	is_int(back, 5, "the copy waited for the event");
 	is_int(n, 11, "host functions ran before it, in order");
@@ -375,7 +384,8 @@ static void unsupported(void)
 	said[n > 0 ? n : 0] = 0;
 	is_int(first, cudaErrorNotSupported, "a call that is not there yet");
 	is_int(second, cudaErrorNotSupported, "the same again");
-	ok(strstr(said, "cudaGLSetGLDevice is not supported yet") && strchr(said, '\n') == strrchr(said, '\n'), "is told once, by name: %.40s…", said);
+	ok(strstr(said, "cudaGLSetGLDevice is not supported yet") && strchr(said, '\n') == strrchr(said, '\n'),
+	   "is told once, by name: %.40s…", said);
 	is_int(cudaGetLastError(), cudaErrorNotSupported, "and remembered");
 }
 

@@ -9,34 +9,34 @@
 #include <string.h>
 
 /* Ends the program with a message on stderr. */
-#define die(...)                                                       \
-	do {                                                           \
-		fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);        \
-		fprintf(stderr, __VA_ARGS__);                          \
-		fputc('\n', stderr);                                   \
-		exit(1);                                               \
+#define die(...)                                                                                                                 \
+	do {                                                                                                                     \
+		fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                                  \
+		fprintf(stderr, __VA_ARGS__);                                                                                    \
+		fputc('\n', stderr);                                                                                             \
+		exit(1);                                                                                                         \
 	} while (0)
 
 /* Driver calls that must succeed. */
 #ifdef __cuda_cuda_h__
-#define DR(call)                                                                            \
-	do {                                                                                \
-		CUresult r_ = (call);                                                       \
-		const char *name_ = NULL;                                                   \
-		if (r_) {                                                                   \
-			cuGetErrorName(r_, &name_);                                         \
-			die("%s: %s (%d)", #call, name_ ? name_ : "?", (int)r_);            \
-		}                                                                           \
+#define DR(call)                                                                                                                 \
+	do {                                                                                                                     \
+		CUresult r_ = (call);                                                                                            \
+		const char *name_ = NULL;                                                                                        \
+		if (r_) {                                                                                                        \
+			cuGetErrorName(r_, &name_);                                                                              \
+			die("%s: %s (%d)", #call, name_ ? name_ : "?", (int)r_);                                                 \
+		}                                                                                                                \
 	} while (0)
 #endif
 
 /* Runtime calls that must succeed. */
 #ifdef __CUDA_RUNTIME_API_H__
-#define RT(call)                                                                                                  \
-	do {                                                                                                      \
-		cudaError_t e_ = (call);                                                                          \
-		if (e_)                                                                                           \
-			die("%s: %s: %s", #call, cudaGetErrorName(e_), cudaGetErrorString(e_));                   \
+#define RT(call)                                                                                                                 \
+	do {                                                                                                                     \
+		cudaError_t e_ = (call);                                                                                         \
+		if (e_)                                                                                                          \
+			die("%s: %s: %s", #call, cudaGetErrorName(e_), cudaGetErrorString(e_));                                  \
 	} while (0)
 #endif
 

@@ -12,11 +12,11 @@ __global__ void wild(int *p)
 	p[(1ull << 40) + threadIdx.x] = 1;
 }
 
-#define EXPECT(call, want)                                                                                                         \
-	do {                                                                                                                       \
-		cudaError_t e_ = (call);                                                                                           \
-		if (e_ != want)                                                                                                    \
-			die("%s: %s, want %s", #call, cudaGetErrorName(e_), cudaGetErrorName(want));                               \
+#define EXPECT(call, want)                                                                                                       \
+	do {                                                                                                                     \
+		cudaError_t e_ = (call);                                                                                         \
+		if (e_ != want)                                                                                                  \
+			die("%s: %s, want %s", #call, cudaGetErrorName(e_), cudaGetErrorName(want));                             \
 	} while (0)
 
 // The device still works: an error of one call is not the next one's.
@@ -49,7 +49,7 @@ static void dimensions(int *p)
 
 static void function(int *p)
 {
-	void *args[] = { NULL };
+	void *args[] = {NULL};
 
 	EXPECT(cudaLaunchKernel((const void *)function, dim3(1), dim3(1), args, 0, 0), cudaErrorInvalidDeviceFunction);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidDeviceFunction);

@@ -11,11 +11,11 @@ static const char *name(CUresult r)
 	return s ? s : "?";
 }
 
-#define EXPECT(call, want)                                                                   \
-	do {                                                                                 \
-		CUresult r_ = (call);                                                        \
-		if (r_ != want)                                                              \
-			die("%s: %s, want %s", #call, name(r_), name(want));                 \
+#define EXPECT(call, want)                                                                                                       \
+	do {                                                                                                                     \
+		CUresult r_ = (call);                                                                                            \
+		if (r_ != want)                                                                                                  \
+			die("%s: %s, want %s", #call, name(r_), name(want));                                                     \
 	} while (0)
 
 static char *ptx;
@@ -54,7 +54,7 @@ static void dimensions(void)
 	CUmodule mod;
 	uint32_t k = 5, got;
 	int n = 1;
-	void *args[] = { &x, &k, &n };
+	void *args[] = {&x, &k, &n};
 
 	DR(cuModuleLoadData(&mod, ptx));
 	DR(cuModuleGetFunction(&f, mod, "step"));
@@ -75,7 +75,7 @@ static void wild_access(void)
 	CUdeviceptr x;
 	CUfunction f;
 	CUmodule mod;
-	void *args[] = { &x };
+	void *args[] = {&x};
 
 	DR(cuModuleLoadData(&mod, ptx));
 	DR(cuModuleGetFunction(&f, mod, "wild"));
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = {
-		{ "truncated-ptx", truncated_ptx }, { "no-image", no_image }, { "unknown-kernel", unknown_kernel },
-		{ "dimensions", dimensions },	    { "wild", wild_access },
+		{"truncated-ptx", truncated_ptx}, {"no-image", no_image}, {"unknown-kernel", unknown_kernel},
+		{"dimensions", dimensions},	  {"wild", wild_access},
 	};
 	const char *which = argc > 1 ? argv[1] : "";
 	CUdevice dev;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two threads hand work on one stream to each other, a thousand times: the device must see it in the order in which it was handed over.
+// Two threads hand work on one stream to each other, a thousand times: the device must see it in that order.
 #include <pthread.h>
 #include "tests/e2e/e2e.h"
 

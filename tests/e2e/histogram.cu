@@ -22,7 +22,7 @@ int main()
 {
 	const int n = 3 << 20;
 	unsigned char *x, *dx;
-	unsigned int want[BINS] = { 0 }, got[BINS], *dbins;
+	unsigned int want[BINS] = {0}, got[BINS], *dbins;
 	uint32_t seed = 5;
 
 	RT(cudaMallocHost(&x, n));

@@ -26,7 +26,8 @@ __global__ void matmul(const float *a, const float *b, float *c)
 int main()
 {
 	const size_t bytes = N * N * sizeof(float);
-	float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes), *want = (float *)calloc(1, bytes);
+	float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes),
+	      *want = (float *)calloc(1, bytes);
 	float *da, *db, *dc;
 	uint32_t seed = 3;
 

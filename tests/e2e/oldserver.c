@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server of another version: takes the right key, then says in WELCOME that it speaks MAJOR.MINOR. Usage: oldserver KEY MAJOR MINOR; prints its port */
+/* A server of another version: takes the right key, then names MAJOR.MINOR. Usage: oldserver KEY MAJOR MINOR; prints its port */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +24,13 @@ static bool find(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 static void serve(int fd, struct rgpu_key *key, int major, int minor)
 {
 	struct rgpu_link *l = rgpu_link_server(fd, find, key);
-	struct rgpu_welcome w = { .magic = RGPU_MAGIC, .major = major, .minor = minor, .agent = "oldserver", .driver = "none", .ndevices = 1 };
+	struct rgpu_welcome w = {
+		.magic = RGPU_MAGIC, .major = major, .minor = minor, .agent = "oldserver", .driver = "none", .ndevices = 1};
 	struct rgpu_frame hdr;
 	char buf[4096];
 
-	if (l && !rgpu_link_handshake_wait(l, 10000) && rgpu_link_recv_frame(l, &hdr, buf, sizeof(buf), 10000) >= 0 && hdr.type == RGPU_C_HELLO) {
+	if (l && !rgpu_link_handshake_wait(l, 10000) && rgpu_link_recv_frame(l, &hdr, buf, sizeof(buf), 10000) >= 0 &&
+	    hdr.type == RGPU_C_HELLO) {
 		rgpu_link_send_frame(l, RGPU_C_WELCOME, 0, &w, sizeof(w), 10000);
 		rgpu_link_recv_frame(l, &hdr, buf, sizeof(buf), 2000); /* until the client has read it and hangs up */
 	}
@@ -37,7 +39,7 @@ static void serve(int fd, struct rgpu_key *key, int major, int minor)
 
 int main(int argc, char **argv)
 {
-	struct rgpu_addr addr = { .host = "127.0.0.1" };
+	struct rgpu_addr addr = {.host = "127.0.0.1"};
 	char why[RGPU_WHY_MAX];
 	struct rgpu_key key;
 	uint16_t port;
@@ -52,7 +54,7 @@ int main(int argc, char **argv)
 	printf("%u\n", port);
 	fflush(stdout);
 	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
+		struct pollfd p = {.fd = fd, .events = POLLIN};
 		int c;
 
 		if (poll(&p, 1, 60000) <= 0)

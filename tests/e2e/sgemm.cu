@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cuBLAS: C = 2·A·Bᵀ − C on a stream, checked against the CPU. The prototypes are written out because the compiler's packages bring no cuBLAS header.
+// cuBLAS: C = 2·A·Bᵀ − C on a stream, checked against the CPU; prototypes by hand, as the compiler's packages have no cuBLAS
+// header.
 #include "tests/e2e/e2e.h"
 
 extern "C" {
@@ -7,21 +8,22 @@ typedef struct cublasContext *cublasHandle_t;
 int cublasCreate_v2(cublasHandle_t *h);
 int cublasDestroy_v2(cublasHandle_t h);
 int cublasSetStream_v2(cublasHandle_t h, cudaStream_t s);
-int cublasSgemm_v2(cublasHandle_t h, int transa, int transb, int m, int n, int k, const float *alpha, const float *a, int lda, const float *b,
-		   int ldb, const float *beta, float *c, int ldc);
+int cublasSgemm_v2(cublasHandle_t h, int transa, int transb, int m, int n, int k, const float *alpha, const float *a, int lda,
+		   const float *b, int ldb, const float *beta, float *c, int ldc);
 }
 
-#define BLAS(call)                                                    \
-	do {                                                          \
-		int st_ = (call);                                     \
-		if (st_)                                              \
-			die("%s: cuBLAS status %d", #call, st_);      \
+#define BLAS(call)                                                                                                               \
+	do {                                                                                                                     \
+		int st_ = (call);                                                                                                \
+		if (st_)                                                                                                         \
+			die("%s: cuBLAS status %d", #call, st_);                                                                 \
 	} while (0)
 
 int main()
 {
 	const int m = 211, n = 128, k = 97; // column-major, all three different
-	float *a = (float *)malloc(m * k * 4), *b = (float *)malloc(n * k * 4), *c = (float *)malloc(m * n * 4), *want = (float *)malloc(m * n * 4);
+	float *a = (float *)malloc(m * k * 4), *b = (float *)malloc(n * k * 4), *c = (float *)malloc(m * n * 4),
+	      *want = (float *)malloc(m * n * 4);
 	float *da, *db, *dc, alpha = 2, beta = -1;
 	uint32_t seed = 6;
 	cublasHandle_t h;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One large upload beside small calls of another thread: they go on meanwhile, and every byte arrives. Usage: upload [MIB [CALLS]] */
+/* One large upload beside small calls of another thread: they go on meanwhile, and every byte arrives. Usage: upload [MIB
+ * [CALLS]] */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>

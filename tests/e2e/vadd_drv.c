@@ -13,7 +13,7 @@ static void run(const char *file)
 	CUmodule mod;
 	CUfunction f;
 	int n = N;
-	void *args[] = { &da, &db, &dc, &n };
+	void *args[] = {&da, &db, &dc, &n};
 	uint32_t seed = 1;
 
 	for (int i = 0; i < N; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 2,000 launches behind a stream's wait for a value, which another thread releases from another stream: nothing may stand in its way. */
+/* 2,000 launches behind a stream's wait for a value, which another thread releases from another stream: nothing may stand in its
+ * way. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
 	DR(cuStreamWaitValue32(s, flag, 7, CU_STREAM_WAIT_VALUE_EQ));
 	pthread_create(&thread, NULL, releaser, NULL);
 	for (unsigned int k = 0; k < LAUNCHES; k++) {
-		void *args[] = { &x, &k, &n };
+		void *args[] = {&x, &k, &n};
 
 		DR(cuLaunchKernel(step, 1, 1, 1, N, 1, 1, 0, s, args, NULL));
 		issued++;

@@ -29,16 +29,23 @@ static bool has(const char *want)
 int main(void)
 {
 	struct smi_gpu gpus[] = {
-		{ .name = "NVIDIA H200", .bus_id = "00000000:83:00.0", .mem_used = 32362ull << 20, .mem_total = 143771ull << 20, .utilization = 100 },
-		{ .name = "A name that is far too long for its column", .bus_id = "00000001:01:00.0", .mem_total = 8ull << 30,
-		  .utilization = SMI_UNKNOWN, .compute_mode = 3 },
+		{.name = "NVIDIA H200",
+		 .bus_id = "00000000:83:00.0",
+		 .mem_used = 32362ull << 20,
+		 .mem_total = 143771ull << 20,
+		 .utilization = 100},
+		{.name = "A name that is far too long for its column",
+		 .bus_id = "00000001:01:00.0",
+		 .mem_total = 8ull << 30,
+		 .utilization = SMI_UNKNOWN,
+		 .compute_mode = 3},
 	};
 	struct smi_process processes[] = {
-		{ 0, 10291, "/root/tools/memhog", 2566ull << 20 },
-		{ 0, 10309, "./gpu_burn", 28234ull << 20 },
-		{ 1, 4194303, "/usr/local/lib/python3.11/some/long/path/bin/python3.11", 1ull << 20 },
+		{0, 10291, "/root/tools/memhog", 2566ull << 20},
+		{0, 10309, "./gpu_burn", 28234ull << 20},
+		{1, 4194303, "/usr/local/lib/python3.11/some/long/path/bin/python3.11", 1ull << 20},
 	};
-	struct smi smi = { .driver_version = 13010, .ngpus = 2, .nprocesses = 3, .gpus = gpus, .processes = processes };
+	struct smi smi = {.driver_version = 13010, .ngpus = 2, .nprocesses = 3, .gpus = gpus, .processes = processes};
 	bool wide = true;
 	char list[4096];
 	FILE *f;
@@ -49,10 +56,13 @@ int main(void)
 	ok(has("|    0   N/A  N/A           10309      C   ./gpu_burn                            28234MiB |"), "a larger one");
 	ok(has("|=========================================+========================+======================|"), "the rule");
 	ok(has("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |"), "the heading");
-	ok(has("|   0  NVIDIA H200                    Off |   00000000:83:00.0 Off |                  N/A |"), "a GPU's first line");
+	ok(has("|   0  NVIDIA H200                    Off |   00000000:83:00.0 Off |                  N/A |"),
+	   "a GPU's first line");
 	ok(has("| N/A   N/A   N/A             N/A /   N/A |   32362MiB / 143771MiB |    100%      Default |"), "its second line");
-	ok(has("|   1  A name that is far too long fo Off |   00000001:01:00.0 Off |                  N/A |"), "a long name stays in its column");
-	ok(has("|    1   N/A  N/A         4194303      C   ...3.11/some/long/path/bin/python3.11     1MiB |"), "a long path keeps its end");
+	ok(has("|   1  A name that is far too long fo Off |   00000001:01:00.0 Off |                  N/A |"),
+	   "a long name stays in its column");
+	ok(has("|    1   N/A  N/A         4194303      C   ...3.11/some/long/path/bin/python3.11     1MiB |"),
+	   "a long path keeps its end");
 	for (unsigned int i = 1; i < nlines; i++)
 		if (strlen(lines[i]) != 91)
 			wide = !printf("# %zu: %s\n", strlen(lines[i]), lines[i]);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct cmd cmds[] = {
-	{ "run", "run a program with rgpu's CUDA libraries", cmd_run },
+	{"run", "run a program with rgpu's CUDA libraries", cmd_run},
 };
 
 static void usage(FILE *to)

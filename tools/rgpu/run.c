@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
 /* The folder of our libraries: beside this program's, as built or as installed. */
 static bool find_libs(char dir[PATH_MAX])
 {
-	static const char *const places[] = { "../lib/rgpu", "../lib" };
+	static const char *const places[] = {"../lib/rgpu", "../lib"};
 	char exe[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
@@ -102,10 +102,10 @@ static int direct(const char *server, const char *key)
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "server", required_argument, NULL, 's' },
-		{ "key", required_argument, NULL, 'k' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{"server", required_argument, NULL, 's'},
+		{"key", required_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	const char *server = NULL, *key = NULL;
 	char dir[PATH_MAX], cudart[PATH_MAX + 32];

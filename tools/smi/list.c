@@ -7,8 +7,9 @@ void smi_list(const struct smi *smi, FILE *to)
 	for (unsigned int i = 0; i < smi->ngpus; i++) {
 		const uint8_t *u = smi->gpus[i].uuid;
 
-		fprintf(to, "GPU %u: %s (UUID: GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x)\n", i, smi->gpus[i].name,
-			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+		fprintf(to, "GPU %u: %s (UUID: GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x)\n", i,
+			smi->gpus[i].name, u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+			u[14], u[15]);
 	}
 }
 

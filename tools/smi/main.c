@@ -5,27 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-	"RGPU System Management Interface -- v" SMI_VERSION "\n\n"
-	"rgpu-smi [OPTION]\n\n"
-	"    -h,   --help                Print usage information and exit.\n"
-	"          --version             Print version information and exit.\n\n"
-	"  LIST OPTIONS:\n\n"
-	"    -L,   --list-gpus           Display a list of GPUs connected to the system.\n\n"
-	"  SUMMARY OPTIONS:\n\n"
-	"    <no arguments>              Show a summary of GPUs connected to the system.\n\n"
-	"Without options in the environment it looks at /dev/rgpuN; RGPU_SERVER=HOST:PORT and RGPU_KEY=FILE ask a server directly.\n\n"
-	"Exit status: 0; 2 bad argument; 4 no permission; 6 no device; 9 module not loaded; 15 server lost; 18 versions differ; 255 other.\n";
+static const char help[] = "RGPU System Management Interface -- v" SMI_VERSION "\n\n"
+			   "rgpu-smi [OPTION]\n\n"
+			   "    -h,   --help                Print usage information and exit.\n"
+			   "          --version             Print version information and exit.\n\n"
+			   "  LIST OPTIONS:\n\n"
+			   "    -L,   --list-gpus           Display a list of GPUs connected to the system.\n\n"
+			   "  SUMMARY OPTIONS:\n\n"
+			   "    <no arguments>              Show a summary of GPUs connected to the system.\n\n"
+			   "Without options in the environment it looks at /dev/rgpuN; RGPU_SERVER=HOST:PORT and RGPU_KEY=FILE "
+			   "ask a server directly.\n\n"
+			   "Exit status: 0; 2 bad argument; 4 no permission; 6 no device; 9 module not loaded; 15 server lost; "
+			   "18 versions differ; 255 other.\n";
 
 enum what { TABLE, LIST, VERSION };
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "list-gpus", no_argument, NULL, 'L' },
-		{ 0 },
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{"list-gpus", no_argument, NULL, 'L'},
+		{0},
 	};
 	enum what what = TABLE;
 	char why[RGPU_WHY_MAX];
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
 			what = LIST;
 			break;
 		default:
-			fprintf(stderr, "Invalid combination of input arguments: %s. Please run 'rgpu-smi -h' for help.\n", argv[optind - 1]);
+			fprintf(stderr, "Invalid combination of input arguments: %s. Please run 'rgpu-smi -h' for help.\n",
+				argv[optind - 1]);
 			return SMI_BAD_ARGUMENT;
 		}
 	}

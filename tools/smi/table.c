@@ -55,7 +55,8 @@ static void process(const struct smi_process *p, FILE *to)
 		name += len - (room - 3);
 	}
 	snprintf(mem, sizeof(mem), "%lluMiB", mib(p->mem_used));
-	fprintf(to, "| %4u   N/A  N/A %15d      C   %s%-*s %8s |\n", p->gpu, p->pid, front, (int)(room - strlen(front)), name, mem);
+	fprintf(to, "| %4u   N/A  N/A %15d      C   %s%-*s %8s |\n", p->gpu, p->pid, front, (int)(room - strlen(front)), name,
+		mem);
 }
 
 void smi_table(const struct smi *smi, FILE *to)
