@@ -16,6 +16,22 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
 SERVER_TESTS := stamps lanes
 
+# The API code: hand-written here, generated in api's room. Without it there is no server yet.
+ifneq ($(SERVER_API_SRC),)
+SERVER_API_OBJS := $(SERVER_API_SRC:server/%.c=$(B)/server/%.o) $(API_SERVER_OBJS)
+
+$(B)/bin/rgpu-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/libserver.a $(SERVER_BASE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread -ldl
+
+ALL += $(B)/bin/rgpu-server
+endif
+
+# The whole server with the stub behind it, for tests of processes, leases and hostile clients.
+$(B)/tests/server-stubd: $(B)/server/main.o $(B)/server/tests/stub.o $(B)/server/libserver.a $(SERVER_BASE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread
+
 $(B)/server/tests/%.o: tests/server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<

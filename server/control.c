@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/* A control connection after its handshake: requests, one after the other, until the client leaves. */
+#include <errno.h>
+#include <stdarg.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/log.h"
+#include "server/control.h"
+
+#define VERSION	   "0.1"
+#define HELLO_MS   10000
+#define FRAME_MS   10000 /* for the rest of a frame that has begun, and for an answer to leave */
+#define STACK_SIZE (256 << 10)
+
+struct control {
+	struct control_server *server;
+	struct asker asker;
+	bool greeted;
+	uint8_t buf[sizeof(struct rgpu_start) + RGPU_CONTROL_MAX];
+};
+
+static int say(struct control *c, uint16_t type, const void *buf, size_t len)
+{
+	return rgpu_link_send_frame(c->asker.link, type, 0, buf, len, FRAME_MS);
+}
+
+static int refuse(struct control *c, int err, const char *text)
+{
+	struct rgpu_error_frame e = { .err = err < 0 ? -err : err };
+
+	snprintf(e.text, sizeof(e.text), "%s", text);
+	return say(c, RGPU_C_ERROR, &e, sizeof(e));
+}
+
+/* The answer to a wrong frame; then the connection ends. */
+__attribute__((format(printf, 2, 3))) static int reject(struct control *c, const char *fmt, ...)
+{
+	char text[252];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	rgpu_note("a client with key %s was refused: %s", c->asker.key_id, text);
+	refuse(c, EPROTO, text);
+	return -EPROTO;
+}
+
+static int hello(struct control *c, uint32_t len)
+{
+	const struct devices *d = c->server->registry->devices;
+	struct rgpu_hello h;
+	struct rgpu_welcome w = {
+		.magic = RGPU_MAGIC,
+		.major = RGPU_WIRE_MAJOR,
+		.minor = RGPU_WIRE_MINOR,
+		.agent = "rgpu-server " VERSION,
+		.driver_version = d->driver_version,
+		.ndevices = d->n,
+	};
+
+	if (len != sizeof(h))
+		return reject(c, "a HELLO of %u bytes; use a client of the server's version, %s", len, w.agent);
+	memcpy(&h, c->buf, sizeof(h));
+	h.agent[sizeof(h.agent) - 1] = 0;
+	for (char *p = h.agent; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	if (h.magic != RGPU_MAGIC)
+		return reject(c, "this is no rgpu client");
+	if (h.major != RGPU_WIRE_MAJOR)
+		return reject(c, "versions differ: the client (%s) speaks wire %u.%u, the server (%s) %u.%u; install the same release on both sides",
+			      h.agent, h.major, h.minor, w.agent, w.major, w.minor);
+	memcpy(w.server, c->server->name, sizeof(w.server));
+	memcpy(w.driver, d->driver, sizeof(w.driver));
+	c->greeted = true;
+	rgpu_info("client \"%s\" with key %s, wire %u.%u", h.agent, c->asker.key_id, h.major, h.minor);
+	return say(c, RGPU_C_WELCOME, &w, sizeof(w));
+}
+
+static int start(struct control *c, uint32_t len, bool resume)
+{
+	char why[RGPU_WHY_MAX];
+	struct rgpu_started out;
+	struct rgpu_start st;
+	int err;
+
+	if (len < sizeof(st))
+		return reject(c, "a START of %u bytes; use a client of the server's version", len);
+	memcpy(&st, c->buf, sizeof(st));
+	if (st.data_len != len - sizeof(st))
+		return reject(c, "a START whose length does not fit; use a client of the server's version");
+	err = registry_start(c->server->registry, &c->asker, &st, c->buf + sizeof(st), resume, &out, why);
+	return err ? refuse(c, err, why) : say(c, RGPU_C_STARTED, &out, sizeof(out));
+}
+
+static int join_or_end(struct control *c, uint32_t len, bool end)
+{
+	char why[RGPU_WHY_MAX];
+	struct rgpu_join j;
+	int err;
+
+	if (len != sizeof(j))
+		return reject(c, "a JOIN or END of %u bytes; use a client of the server's version", len);
+	memcpy(&j, c->buf, sizeof(j));
+	err = end ? registry_end(c->server->registry, &c->asker, j.sid, why) : registry_join(c->server->registry, &c->asker, &j, why);
+	return err ? refuse(c, err, why) : say(c, RGPU_C_OK, NULL, 0);
+}
+
+static int stats(struct control *c)
+{
+	uint8_t *buf = NULL;
+	ssize_t n = registry_stats(c->server->registry, &c->asker, &buf);
+	int err = n < 0 ? refuse(c, n, "the server is out of memory") : say(c, RGPU_C_STATS_LIST, buf, n);
+
+	free(buf);
+	return err;
+}
+
+static int request(struct control *c, const struct rgpu_frame *h)
+{
+	const struct devices *d = c->server->registry->devices;
+
+	if (!c->greeted && h->type != RGPU_C_HELLO)
+		return reject(c, "the first frame was %u, not HELLO", h->type);
+	switch (h->type) {
+	case RGPU_C_HELLO:
+		return hello(c, h->len);
+	case RGPU_C_DEVICES:
+		return say(c, RGPU_C_DEVICE_LIST, d->list, d->len);
+	case RGPU_C_START:
+		return start(c, h->len, false);
+	case RGPU_C_RESUME:
+		return start(c, h->len, true);
+	case RGPU_C_JOIN:
+		return join_or_end(c, h->len, false);
+	case RGPU_C_END:
+		return join_or_end(c, h->len, true);
+	case RGPU_C_STATS:
+		return stats(c);
+	}
+	return reject(c, "a request of unknown type %u; use a client of the server's version", h->type);
+}
+
+/* Blocks without a limit until a frame begins; a dead peer is found by the socket's keep-alive. */
+static bool wait_for_frame(struct control *c, int timeout_ms)
+{
+	struct pollfd p = { .fd = rgpu_link_fd(c->asker.link), .events = POLLIN };
+
+	if (rgpu_link_buffered(c->asker.link))
+		return true;
+	for (;;) {
+		int n = poll(&p, 1, timeout_ms);
+
+		if (n >= 0 || errno != EINTR)
+			return n > 0;
+	}
+}
+
+static void *control_main(void *arg)
+{
+	struct control *c = arg;
+	struct rgpu_frame h;
+
+	while (wait_for_frame(c, c->greeted ? -1 : HELLO_MS)) {
+		ssize_t n = rgpu_link_recv_frame(c->asker.link, &h, c->buf, sizeof(c->buf), FRAME_MS);
+
+		if (n == -EMSGSIZE)
+			reject(c, "a request of %u bytes; at most %zu are taken", h.len, sizeof(c->buf));
+		if (n < 0 || request(c, &h))
+			break;
+	}
+	rgpu_link_free(c->asker.link);
+	c->server->threads--;
+	free(c);
+	return NULL;
+}
+
+int control_begin(struct control_server *server, struct rgpu_link *link, const char *key_id)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	pthread_attr_t attr;
+	pthread_t t;
+	int err;
+
+	if (!c || server->threads >= CONTROL_THREADS_MAX) {
+		free(c);
+		rgpu_link_free(link);
+		return -EAGAIN;
+	}
+	c->server = server;
+	c->asker.link = link;
+	snprintf(c->asker.key_id, sizeof(c->asker.key_id), "%s", key_id);
+	server->threads++;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&t, &attr, control_main, c);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		return 0;
+	server->threads--;
+	free(c);
+	rgpu_link_free(link);
+	return -EAGAIN;
+}

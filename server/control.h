@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A control connection after its handshake: requests, one after the other, until the client leaves. */
+#ifndef RGPU_SERVER_CONTROL_H
+#define RGPU_SERVER_CONTROL_H
+
+#include "lib/link.h"
+#include "server/registry.h"
+
+#define CONTROL_THREADS_MAX 1024
+
+struct control_server {
+	struct registry *registry;
+	uint8_t name[16];
+	_Atomic unsigned threads;
+};
+
+/* Serves @link, which is taken over, in a thread of its own. -EAGAIN: too many, or no thread; the link is closed. */
+int control_begin(struct control_server *c, struct rgpu_link *link, const char *key_id);
+
+#endif

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+/* The listener: accepts, tells control from data connections, and lets nobody in without a key. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "lib/clock.h"
+#include "lib/link.h"
+#include "lib/log.h"
+#include "server/control.h"
+#include "server/listener.h"
+#include "server/state.h"
+
+#define TLS_HANDSHAKE 0x16
+#define GUESTS_MAX    256  /* connections that have not shown a key: the oldest makes room */
+#define GUEST_MS      5000
+
+/* A connection that has not proven anything. Nothing is parsed: a first byte, then a handshake or a comparison. */
+struct guest {
+	int fd; /* the link's once there is one; −1: free */
+	struct rgpu_link *link;
+	int64_t until;
+	uint32_t got;
+	union {
+		struct rgpu_preface preface;
+		uint8_t bytes[sizeof(struct rgpu_preface)];
+	};
+};
+
+struct listener {
+	struct server_opts *opts;
+	struct rgpu_key key[SERVER_KEYS_MAX];
+	struct devices devices;
+	struct registry registry;
+	struct control_server control;
+	struct guest guest[GUESTS_MAX];
+	int listen_fd, signal_fd, wake_fd;
+	/* At most one line a second about strangers. */
+	int64_t refused_at;
+	unsigned refused;
+	/* For poll(): the three above, guests, sessions. */
+	struct pollfd *fds;
+	struct ses **watched;
+};
+
+static bool find_key(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
+{
+	struct listener *l = arg;
+
+	for (unsigned i = 0; i < l->opts->nkeys; i++) {
+		if (strcmp(identity, l->key[i].identity))
+			continue;
+		memcpy(key, l->key[i].secret, RGPU_KEY_LEN);
+		return true;
+	}
+	return false;
+}
+
+static void dismiss(struct guest *g)
+{
+	if (g->link)
+		rgpu_link_free(g->link);
+	else if (g->fd >= 0)
+		close(g->fd);
+	g->link = NULL;
+	g->fd = -1;
+}
+
+static void complain(struct listener *l, const char *what)
+{
+	int64_t now = rgpu_now_ns();
+
+	l->refused++;
+	if (now - l->refused_at < 1000000000LL && l->refused_at)
+		return;
+	rgpu_note("%u connection%s refused; the last: %s", l->refused, l->refused == 1 ? "" : "s", what);
+	l->refused_at = now;
+	l->refused = 0;
+}
+
+static struct guest *seat(struct listener *l)
+{
+	struct guest *oldest = &l->guest[0];
+
+	for (unsigned i = 0; i < GUESTS_MAX; i++) {
+		if (l->guest[i].fd < 0)
+			return &l->guest[i];
+		if (l->guest[i].until < oldest->until)
+			oldest = &l->guest[i];
+	}
+	complain(l, "too many connections without a key at once");
+	dismiss(oldest);
+	return oldest;
+}
+
+static void welcome(struct listener *l)
+{
+	for (int i = 0; i < 64; i++) {
+		int fd = accept4(l->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+				complain(l, strerror(errno));
+				dismiss(seat(l));
+				usleep(10000);
+			}
+			return;
+		}
+		*seat(l) = (struct guest){ .fd = fd, .until = rgpu_deadline(GUEST_MS) };
+	}
+}
+
+/* The handshake goes on: a wrong key ends it. */
+static void shake_hands(struct listener *l, struct guest *g)
+{
+	int err = rgpu_link_handshake(g->link);
+	const char *id;
+
+	if (err == -EAGAIN)
+		return;
+	if (err) {
+		complain(l, rgpu_link_why(g->link));
+		dismiss(g);
+		return;
+	}
+	id = strrchr(rgpu_link_identity(g->link), '/');
+	if (control_begin(&l->control, g->link, id ? id + 1 : ""))
+		complain(l, "too many control connections");
+	g->link = NULL;
+	g->fd = -1;
+}
+
+static void read_preface(struct listener *l, struct guest *g)
+{
+	ssize_t n = recv(g->fd, g->bytes + g->got, sizeof(g->preface) - g->got, 0);
+
+	if (n <= 0) {
+		if (!n || errno != EAGAIN)
+			dismiss(g);
+		return;
+	}
+	g->got += n;
+	if (g->got < sizeof(g->preface))
+		return;
+	if (memcmp(g->preface.magic, RGPU_PREFACE_MAGIC, sizeof(g->preface.magic))) {
+		dismiss(g);
+		return;
+	}
+	registry_redeem(&l->registry, &g->preface, g->fd);
+	g->fd = -1;
+}
+
+static void hear(struct listener *l, struct guest *g)
+{
+	uint8_t first;
+	ssize_t n;
+
+	if (g->link) {
+		shake_hands(l, g);
+		return;
+	}
+	if (g->got) {
+		read_preface(l, g);
+		return;
+	}
+	n = recv(g->fd, &first, 1, MSG_PEEK);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n == 1 && first == RGPU_PREFACE_MAGIC[0]) {
+		read_preface(l, g);
+		return;
+	}
+	if (n == 1 && first == TLS_HANDSHAKE) {
+		rgpu_sock_tune(g->fd);
+		g->link = rgpu_link_server(g->fd, find_key, l);
+		if (g->link) {
+			shake_hands(l, g);
+			return;
+		}
+	} else if (n == 1) {
+		complain(l, "it spoke neither TLS nor rgpu's data connection");
+	}
+	dismiss(g);
+}
+
+/* What a signal asks for: 0 nothing, else the loop ends. */
+static int signalled(struct listener *l)
+{
+	struct signalfd_siginfo s;
+
+	if (read(l->signal_fd, &s, sizeof(s)) != sizeof(s))
+		return 0;
+	return s.ssi_signo;
+}
+
+static int loop(struct listener *l)
+{
+	unsigned room = l->opts->max_sessions + 1;
+
+	for (;;) {
+		struct pollfd *p = l->fds;
+		unsigned nses;
+		uint64_t count;
+		int sig = 0;
+
+		p[0] = (struct pollfd){ .fd = l->listen_fd, .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
+		p[2] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
+		for (unsigned i = 0; i < GUESTS_MAX; i++)
+			p[3 + i] = (struct pollfd){ .fd = l->guest[i].fd, .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN };
+		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, room);
+		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
+			if (errno != EINTR)
+				rgpu_err("poll: %s", strerror(errno));
+			nses = 0;
+			continue;
+		}
+		for (unsigned i = 0; i < nses; i++) {
+			if (p[3 + GUESTS_MAX + i].revents)
+				registry_gone(&l->registry, l->watched[i]);
+			registry_put(l->watched[i]);
+		}
+		if (p[2].revents)
+			(void)!read(l->wake_fd, &count, sizeof(count));
+		for (unsigned i = 0; i < GUESTS_MAX; i++) {
+			struct guest *g = &l->guest[i];
+
+			if (g->fd >= 0 && p[3 + i].revents)
+				hear(l, g);
+			if (g->fd >= 0 && rgpu_now_ns() > g->until)
+				dismiss(g);
+		}
+		if (p[0].revents)
+			welcome(l);
+		if (p[1].revents)
+			sig = signalled(l);
+		if (sig)
+			return sig;
+	}
+}
+
+static int load_keys(struct listener *l)
+{
+	char why[RGPU_WHY_MAX];
+
+	for (unsigned i = 0; i < l->opts->nkeys; i++) {
+		int err = rgpu_key_load(l->opts->key_file[i], &l->key[i], why);
+
+		if (err == -ENOENT)
+			rgpu_err("%s; make a key with: rgpu-server --pair --key %s", why, l->opts->key_file[i]);
+		else if (err)
+			rgpu_err("%s", why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Law 13: without a driver there is no server, and how to have softgpu is said, not done. */
+static int load_devices(struct listener *l)
+{
+	char why[RGPU_WHY_MAX], line[1024];
+
+	if (!devices_read(l->opts, &l->devices, why))
+		return 0;
+	rgpu_err("no CUDA driver: %s", why);
+	if (!l->opts->softgpu) {
+		server_opts_softgpu_line(l->opts, line, sizeof(line));
+		rgpu_err("on a machine without a GPU, softgpu answers in its place, slowly: %s", line);
+	}
+	return -ENODEV;
+}
+
+static int catch_signals(struct listener *l)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return l->signal_fd < 0 || l->wake_fd < 0 ? -errno : 0;
+}
+
+static int begin(struct listener *l)
+{
+	char why[RGPU_WHY_MAX], dir[STATE_DIR_MAX], text[RGPU_ADDR_TEXT_MAX];
+	struct rlimit files;
+	uint16_t port;
+	int err;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max < 65536 ? files.rlim_max : 65536;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	for (unsigned i = 0; i < GUESTS_MAX; i++)
+		l->guest[i].fd = -1;
+	l->fds = calloc(3 + GUESTS_MAX + l->opts->max_sessions + 1, sizeof(*l->fds));
+	l->watched = calloc(l->opts->max_sessions + 1, sizeof(*l->watched));
+	if (!l->fds || !l->watched)
+		return -ENOMEM;
+	err = load_keys(l);
+	if (!err)
+		err = catch_signals(l);
+	if (!err)
+		err = load_devices(l);
+	if (err)
+		return err;
+	l->listen_fd = rgpu_addr_listen(&l->opts->listen, &port, why);
+	if (l->listen_fd < 0) {
+		rgpu_err("%s", why);
+		return l->listen_fd;
+	}
+	l->opts->listen.port = port;
+	err = state_open(l->opts, port, dir, l->control.name, why);
+	if (err) {
+		rgpu_err("%s", why);
+		return err;
+	}
+	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
+	registry_adopt(&l->registry);
+	l->control.registry = &l->registry;
+	rgpu_addr_text(&l->opts->listen, text);
+	rgpu_note("listening on %s: %s, %u device%s", text, l->devices.driver, l->devices.n, l->devices.n == 1 ? "" : "s");
+	return 0;
+}
+
+int listener_run(struct server_opts *o)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+	int sig;
+
+	if (!l)
+		return 1;
+	l->opts = o;
+	if (begin(l))
+		return 1;
+	sig = loop(l);
+	close(l->listen_fd);
+	if (sig == SIGUSR1) {
+		rgpu_note("stopped; %u session%s for the next server to take over", l->registry.n, l->registry.n == 1 ? " waits" : "s wait");
+		return 0;
+	}
+	registry_end_all(&l->registry, ESHUTDOWN, "the server was stopped; run the program again when it is back");
+	rgpu_note("stopped");
+	/* Control threads may still be in a request: the process's end is theirs. */
+	return 0;
+}

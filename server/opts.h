@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* rgpu-server's command line. */
+#ifndef RGPU_SERVER_OPTS_H
+#define RGPU_SERVER_OPTS_H
+
+#include <stdbool.h>
+#include "lib/addr.h"
+#include "lib/key.h"
+
+#define SERVER_KEYS_MAX 64
+#define STATE_DIR_MAX	64 /* with "/", 32 digits and ".sock" it fits a socket's address */
+
+enum server_mode {
+	MODE_SERVE,
+	MODE_PAIR,
+	MODE_WORKER,  /* hidden: a session's process, started by the listener */
+	MODE_DEVICES, /* hidden: reads the devices' properties for the listener */
+};
+
+struct server_opts {
+	enum server_mode mode;
+	int fd; /* hidden modes: the socket or pipe to the listener */
+	bool softgpu, verbose;
+	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
+	char blas[512];	  /* empty: the API code's own choice */
+	struct rgpu_addr listen;
+	const char *key_file[SERVER_KEYS_MAX];
+	unsigned nkeys;
+	int grace_s;
+	unsigned max_sessions;
+	char state_dir[STATE_DIR_MAX]; /* empty: by port, see state.h */
+};
+
+/* 0 go on, 1 done (help was printed), 2 wrong usage (said on stderr). */
+int server_opts_parse(int argc, char **argv, struct server_opts *o);
+
+/* How to be started with softgpu, from how it was started now. */
+void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned size);
+
+#endif

@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: MIT
+/* The listener's view of the sessions: their workers, who may speak for them, and what became of those that are gone. */
+#include <errno.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <openssl/crypto.h>
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "server/registry.h"
+#include "server/spawn.h"
+
+#define TOKEN_MS  30000
+#define OPEN_MS	  60000 /* a worker loads its driver */
+#define JOIN_MS	  60000
+#define END_MS	  3000 /* then it is killed */
+
+static void hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
+{
+	for (int i = 0; i < RGPU_SID_LEN; i++)
+		sprintf(out + 2 * i, "%02x", sid[i]);
+}
+
+static int64_t boot_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return t.tv_sec;
+}
+
+static void wake(struct registry *r)
+{
+	uint64_t one = 1;
+
+	(void)!write(r->wake_fd, &one, sizeof(one));
+}
+
+void registry_init(struct registry *r, const struct server_opts *o, const struct devices *d, const char *state_dir, int wake_fd)
+{
+	memset(r, 0, sizeof(*r));
+	r->opts = o;
+	r->devices = d;
+	r->wake_fd = wake_fd;
+	snprintf(r->state_dir, sizeof(r->state_dir), "%s", state_dir);
+	pthread_mutex_init(&r->lock, NULL);
+}
+
+struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN])
+{
+	struct ses *s = calloc(1, sizeof(*s));
+	char name[33];
+
+	if (!s)
+		return NULL;
+	s->refs = 2;
+	s->sock = -1;
+	memcpy(s->sid, sid, RGPU_SID_LEN);
+	hex(name, sid);
+	snprintf(s->path, sizeof(s->path), "%s/%s.sock", r->state_dir, name);
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+void registry_put(struct ses *s)
+{
+	if (--s->refs)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	if (s->sock >= 0)
+		close(s->sock);
+	OPENSSL_cleanse(s->psk, sizeof(s->psk));
+	free(s);
+}
+
+/* registry.lock is held. */
+static struct ses *lookup(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
+{
+	for (struct ses *s = r->list; s; s = s->next)
+		if (!memcmp(s->sid, sid, RGPU_SID_LEN))
+			return s;
+	return NULL;
+}
+
+static struct ses *find(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
+{
+	struct ses *s;
+
+	pthread_mutex_lock(&r->lock);
+	s = lookup(r, sid);
+	if (s)
+		s->refs++;
+	pthread_mutex_unlock(&r->lock);
+	return s;
+}
+
+/* registry.lock is held. */
+static void list(struct registry *r, struct ses *s)
+{
+	s->next = r->list;
+	r->list = s;
+	r->n++;
+}
+
+void registry_list(struct registry *r, struct ses *s)
+{
+	pthread_mutex_lock(&r->lock);
+	list(r, s);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Takes it off the list: true for the one who did. registry.lock is held. */
+static bool unlist(struct registry *r, struct ses *s)
+{
+	for (struct ses **at = &r->list; *at; at = &(*at)->next) {
+		if (*at != s)
+			continue;
+		*at = s->next;
+		r->n--;
+		return true;
+	}
+	return false;
+}
+
+int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX])
+{
+	int err = wmsg_send(s->sock, m, -1);
+
+	while (!err) {
+		err = wmsg_recv(s->sock, m, NULL, timeout_ms);
+		if (!err && m->type == W_RESULT)
+			break;
+		if (!err && m->type == W_GONE) {
+			s->gone = *m;
+			s->gone_said = true;
+		}
+	}
+	if (err == -EPIPE)
+		return rgpu_why(why, -ESTALE, "the session is over: %s", s->gone_said ? s->gone.text : "its worker process died");
+	if (err == -ETIMEDOUT)
+		return rgpu_why(why, err, "the session's worker did not answer within %d s", timeout_ms / 1000);
+	if (err)
+		return rgpu_why(why, err, "the session's worker cannot be reached: %s", strerror(-err));
+	if (m->err)
+		rgpu_why(why, 0, "%s", m->text);
+	return -m->err;
+}
+
+static void bury_text(struct registry *r, struct ses *s, int status, char text[252])
+{
+	if (s->gone_said)
+		snprintf(text, 252, "%s", s->gone.text);
+	else if (s->child && WIFSIGNALED(status))
+		snprintf(text, 252, "its worker process was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (s->child)
+		snprintf(text, 252, "its worker process ended with status %d", WEXITSTATUS(status));
+	else
+		snprintf(text, 252, "its worker process died");
+	pthread_mutex_lock(&r->lock);
+	memcpy(r->dead[r->ndead % TOMBSTONES].sid, s->sid, RGPU_SID_LEN);
+	memcpy(r->dead[r->ndead % TOMBSTONES].text, text, 252);
+	r->ndead++;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The worker hung up or has to go: nothing of it is left afterwards. Only the one who unlisted it comes here. */
+static void bury(struct registry *r, struct ses *s)
+{
+	struct wmsg m;
+	struct pollfd hup = { .fd = s->sock };
+	char text[252], sid[33];
+	int status = 0;
+
+	pthread_mutex_lock(&s->lock);
+	s->state = SES_OVER;
+	while (!s->gone_said && !wmsg_recv(s->sock, &m, NULL, 0)) {
+		if (m.type != W_GONE)
+			continue;
+		s->gone = m;
+		s->gone_said = true;
+	}
+	/*
+	 * The whole group. The pid is still that worker's: an unreaped child keeps it, and one that we adopted lives
+	 * while its socket has not hung up.
+	 */
+	poll(&hup, 1, 0);
+	if (s->child || !hup.revents)
+		kill(-s->ident.worker, SIGKILL);
+	if (s->child)
+		waitpid(s->ident.worker, &status, 0);
+	unlink(s->path);
+	bury_text(r, s, status, text);
+	hex(sid, s->sid);
+	rgpu_note("session end: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences): %s", sid,
+		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
+		  (long long)(boot_seconds() - s->ident.started), (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
+		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0), text);
+	pthread_mutex_unlock(&s->lock);
+	registry_put(s); /* the list's */
+}
+
+static bool unlist_locked(struct registry *r, struct ses *s)
+{
+	bool mine;
+
+	pthread_mutex_lock(&r->lock);
+	mine = unlist(r, s);
+	s->token_until = 0;
+	pthread_mutex_unlock(&r->lock);
+	wake(r);
+	return mine;
+}
+
+struct burial {
+	struct registry *r;
+	struct ses *s;
+};
+
+static void *burial_main(void *arg)
+{
+	struct burial b = *(struct burial *)arg;
+
+	free(arg);
+	bury(b.r, b.s);
+	return NULL;
+}
+
+/* Waiting for a process may take as long as its driver likes: not in the listener's loop. */
+void registry_gone(struct registry *r, struct ses *s)
+{
+	struct burial *b;
+	pthread_t t;
+
+	if (!unlist_locked(r, s))
+		return;
+	b = malloc(sizeof(*b));
+	if (b)
+		*b = (struct burial){ r, s };
+	if (!b || pthread_create(&t, NULL, burial_main, b)) {
+		free(b);
+		bury(r, s);
+		return;
+	}
+	pthread_detach(t);
+}
+
+/* A worker for a new session. The session's lock is held. */
+static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s, const struct rgpu_start *st, const void *data,
+			char why[RGPU_WHY_MAX])
+{
+	struct wmsg *m = calloc(1, sizeof(*m));
+	int sv[2], err;
+	pid_t pid;
+
+	if (!m)
+		return rgpu_why(why, -ENOMEM, "the server is out of memory");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv)) {
+		free(m);
+		return rgpu_why(why, -errno, "the server cannot make a socket: %s", strerror(errno));
+	}
+	m->type = W_OPEN;
+	memcpy(m->ident.sid, st->sid, RGPU_SID_LEN);
+	memcpy(m->ident.key_id, a->key_id, sizeof(m->ident.key_id));
+	memcpy(m->ident.comm, st->comm, sizeof(st->comm));
+	m->ident.uid = st->uid;
+	m->ident.pid = st->pid;
+	m->ident.device = st->device;
+	m->ident.flags = st->flags;
+	m->ident.epoch = st->epoch;
+	m->ident.started = boot_seconds();
+	memcpy(m->open.driver, r->opts->driver, sizeof(m->open.driver));
+	memcpy(m->open.blas, r->opts->blas, sizeof(m->open.blas));
+	memcpy(m->open.socket, s->path, sizeof(m->open.socket));
+	m->open.grace_ms = r->opts->grace_s * 1000;
+	m->open.verbose = r->opts->verbose;
+	m->open.data_len = st->data_len;
+	memcpy(m->open.data, data, st->data_len);
+	err = spawn_self("--worker", sv[1], NULL, &pid);
+	close(sv[1]);
+	if (err) {
+		rgpu_why(why, err, "the server cannot start a worker process: %s", strerror(-err));
+	} else {
+		s->sock = sv[0];
+		s->child = true;
+		s->ident = m->ident;
+		s->ident.worker = pid;
+		err = registry_ask(s, m, OPEN_MS, why);
+		if (!err)
+			s->ident = m->ident;
+	}
+	if (err) {
+		if (s->child) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			s->child = false;
+		} else {
+			close(sv[0]);
+		}
+	}
+	s->state = err ? SES_OVER : SES_LIVE;
+	free(m);
+	return err;
+}
+
+/* A token for the lease that the worker gave, and the key that both ends of this control connection know. */
+static int admit(struct registry *r, const struct asker *a, struct ses *s, struct rgpu_started *out, char why[RGPU_WHY_MAX])
+{
+	uint8_t ctx[RGPU_SID_LEN + 4], psk[RGPU_KEY_LEN];
+	uint32_t lease = s->ident.lease;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->sid, s->sid, RGPU_SID_LEN);
+	out->lease = lease;
+	out->grace_ms = r->opts->grace_s * 1000;
+	if (getrandom(out->token, sizeof(out->token), 0) != sizeof(out->token))
+		return rgpu_why(why, -EIO, "the server has no random numbers");
+	memcpy(ctx, s->sid, RGPU_SID_LEN);
+	memcpy(ctx + RGPU_SID_LEN, &lease, 4); /* little-endian, as this machine */
+	err = rgpu_link_export(a->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), psk, sizeof(psk));
+	if (err)
+		return rgpu_why(why, err, "no key for the data connection");
+	pthread_mutex_lock(&r->lock);
+	memcpy(s->token, out->token, sizeof(s->token));
+	s->token_until = rgpu_deadline(TOKEN_MS);
+	s->token_lease = lease;
+	memcpy(s->psk, psk, sizeof(psk));
+	s->open = true;
+	pthread_mutex_unlock(&r->lock);
+	OPENSSL_cleanse(psk, sizeof(psk));
+	wake(r);
+	return 0;
+}
+
+/* The next lease of a session that is there. Its lock is held. */
+static int take_up(struct ses *s, const struct asker *a, const struct rgpu_start *st, char why[RGPU_WHY_MAX])
+{
+	struct wmsg *m;
+	int err;
+
+	if (strcmp(s->ident.key_id, a->key_id) || s->ident.uid != st->uid)
+		return rgpu_why(why, -EACCES, "the session belongs to another client or user");
+	if (st->epoch < s->ident.epoch)
+		return rgpu_why(why, -ESTALE, "a later proxy (epoch %u) has taken the session over", s->ident.epoch);
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return rgpu_why(why, -ENOMEM, "the server is out of memory");
+	m->type = W_LEASE;
+	m->ident.epoch = st->epoch;
+	err = registry_ask(s, m, REGISTRY_ANSWER_MS, why);
+	if (!err)
+		s->ident = m->ident;
+	free(m);
+	return err;
+}
+
+static int unknown_session(struct registry *r, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX])
+{
+	int err = rgpu_why(why, -ESTALE, "the server has no such session; it was restarted, or gave the session up: run the program again");
+
+	pthread_mutex_lock(&r->lock);
+	for (unsigned i = 0; i < TOMBSTONES && i < r->ndead; i++) {
+		const struct tombstone *t = &r->dead[(r->ndead - 1 - i) % TOMBSTONES];
+
+		if (!memcmp(t->sid, sid, RGPU_SID_LEN)) {
+			rgpu_why(why, err, "the session is over: %.220s", t->text);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+/* The session's entry, new or there already. */
+static int enter(struct registry *r, const struct rgpu_start *st, struct ses **out, char why[RGPU_WHY_MAX])
+{
+	struct ses *fresh = registry_new(r, st->sid), *s;
+	int err = 0;
+
+	if (!fresh)
+		return rgpu_why(why, -ENOMEM, "the server is out of memory");
+	pthread_mutex_lock(&r->lock);
+	s = lookup(r, st->sid);
+	if (s) {
+		s->refs++;
+	} else if (r->closing) {
+		err = rgpu_why(why, -ESHUTDOWN, "the server is being stopped");
+	} else if (r->n >= r->opts->max_sessions) {
+		err = rgpu_why(why, -EUSERS, "the server has %u sessions, its limit; wait, or start it with a larger --max-sessions", r->n);
+	} else {
+		list(r, fresh);
+		s = fresh;
+		fresh = NULL;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (fresh) {
+		fresh->refs = 1;
+		registry_put(fresh);
+	}
+	*out = s;
+	return err;
+}
+
+int registry_start(struct registry *r, const struct asker *a, const struct rgpu_start *st, const void *data, bool resume,
+		   struct rgpu_started *out, char why[RGPU_WHY_MAX])
+{
+	struct ses *s = NULL;
+	char sid[33];
+	bool fresh;
+	int err = 0;
+
+	if (resume) {
+		s = find(r, st->sid);
+		if (!s)
+			return unknown_session(r, st->sid, why);
+	} else {
+		if (st->device >= r->devices->n)
+			return rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n, st->device);
+		err = enter(r, st, &s, why);
+		if (err)
+			return err;
+	}
+	pthread_mutex_lock(&s->lock);
+	/* Under the lock: one that was being started is started now, or failed and off the list. */
+	fresh = s->state == SES_NEW && !resume;
+	if (fresh)
+		err = spawn_worker(r, a, s, st, data, why);
+	else if (s->state == SES_LIVE)
+		err = take_up(s, a, st, why);
+	else
+		err = unknown_session(r, st->sid, why);
+	if (!err)
+		err = admit(r, a, s, out, why);
+	hex(sid, st->sid);
+	if (!err && fresh)
+		rgpu_note("session start: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id, st->uid, st->pid,
+			  s->ident.comm, st->device, s->ident.worker);
+	else if (err)
+		rgpu_note("session %s refused: sid %.8s key %s uid %u pid %u: %s", resume ? "resume" : "start", sid, a->key_id, st->uid,
+			  st->pid, why);
+	pthread_mutex_unlock(&s->lock);
+	if (err && fresh && unlist_locked(r, s)) {
+		if (s->state == SES_LIVE)
+			bury(r, s);
+		else
+			registry_put(s);
+	}
+	registry_put(s);
+	return err;
+}
+
+/* The session, if the asker's key started it. */
+static int owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out, char why[RGPU_WHY_MAX])
+{
+	struct ses *s = find(r, sid);
+
+	*out = NULL;
+	if (!s)
+		return unknown_session(r, sid, why);
+	pthread_mutex_lock(&s->lock);
+	if (strcmp(s->ident.key_id, a->key_id)) {
+		pthread_mutex_unlock(&s->lock);
+		registry_put(s);
+		return rgpu_why(why, -EACCES, "the session belongs to another client");
+	}
+	*out = s;
+	return 0;
+}
+
+int registry_join(struct registry *r, const struct asker *a, const struct rgpu_join *j, char why[RGPU_WHY_MAX])
+{
+	struct wmsg *m;
+	struct ses *s;
+	int err = owned(r, a, j->sid, &s, why);
+
+	if (err)
+		return err;
+	m = calloc(1, sizeof(*m));
+	if (!m) {
+		err = rgpu_why(why, -ENOMEM, "the server is out of memory");
+	} else if (j->device >= r->devices->n) {
+		err = rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n, j->device);
+	} else {
+		m->type = W_JOIN;
+		m->join = *j;
+		err = registry_ask(s, m, JOIN_MS, why);
+	}
+	free(m);
+	pthread_mutex_unlock(&s->lock);
+	registry_put(s);
+	return err;
+}
+
+/* Tells a worker to end, and waits until it has hung up. The session's lock is held. */
+static void end_worker(struct ses *s, int err, const char *text)
+{
+	struct wmsg *m = calloc(1, sizeof(*m));
+	struct pollfd p = { .fd = s->sock };
+	char why[RGPU_WHY_MAX];
+
+	if (m) {
+		m->type = W_END;
+		m->err = err;
+		snprintf(m->text, sizeof(m->text), "%s", text);
+		if (!registry_ask(s, m, END_MS, why))
+			poll(&p, 1, END_MS);
+	}
+	free(m);
+}
+
+int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX])
+{
+	struct ses *s;
+	int err = owned(r, a, sid, &s, why);
+
+	if (err == -ESTALE)
+		return 0; /* gone already: said twice, or it ended by itself */
+	if (err)
+		return err;
+	end_worker(s, 0, "the client program ended");
+	pthread_mutex_unlock(&s->lock);
+	if (unlist_locked(r, s))
+		bury(r, s);
+	registry_put(s);
+	return 0;
+}
+
+void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd)
+{
+	struct wmsg *m = calloc(1, sizeof(*m));
+	struct ses *s, *hit = NULL;
+
+	if (m) {
+		pthread_mutex_lock(&r->lock);
+		for (s = r->list; s; s = s->next)
+			if (s->token_until > rgpu_now_ns() && !CRYPTO_memcmp(s->token, p->token, sizeof(s->token)) &&
+			    s->token_lease == p->lease)
+				hit = s;
+		if (hit) {
+			hit->refs++;
+			hit->token_until = 0;
+			m->type = W_CONN;
+			m->conn.lease = hit->token_lease;
+			memcpy(m->conn.psk, hit->psk, RGPU_KEY_LEN);
+			OPENSSL_cleanse(hit->psk, RGPU_KEY_LEN);
+		}
+		pthread_mutex_unlock(&r->lock);
+	}
+	if (hit) {
+		/* Without the session's lock, which a slow request may hold. */
+		if (wmsg_send(hit->sock, m, fd))
+			rgpu_info("a data connection came for a session whose worker is gone");
+		OPENSSL_cleanse(m->conn.psk, RGPU_KEY_LEN);
+		registry_put(hit);
+	} else {
+		rgpu_info("a data connection with an unknown or expired token was dropped");
+	}
+	free(m);
+	close(fd);
+}
+
+unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **out, unsigned room)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&r->lock);
+	for (struct ses *s = r->list; s && n < room; s = s->next) {
+		if (!s->open)
+			continue;
+		s->refs++;
+		p[n] = (struct pollfd){ .fd = s->sock }; /* POLLHUP alone */
+		out[n++] = s;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
+void registry_end_all(struct registry *r, int err, const char *text)
+{
+	int64_t deadline = rgpu_deadline(END_MS);
+	struct wmsg *m = calloc(1, sizeof(*m));
+	struct ses *s, *all;
+
+	pthread_mutex_lock(&r->lock);
+	r->closing = true;
+	all = r->list;
+	r->list = NULL;
+	r->n = 0;
+	pthread_mutex_unlock(&r->lock);
+	for (s = all; s && m; s = s->next) {
+		m->type = W_END;
+		m->err = err;
+		snprintf(m->text, sizeof(m->text), "%s", text);
+		pthread_mutex_lock(&s->lock);
+		if (s->state == SES_LIVE)
+			wmsg_send(s->sock, m, -1); /* its answer is read, and passed over, by bury() */
+		pthread_mutex_unlock(&s->lock);
+	}
+	free(m);
+	while ((s = all)) {
+		struct pollfd hup = { .fd = s->sock };
+
+		all = s->next;
+		if (s->state != SES_LIVE) {
+			registry_put(s);
+			continue;
+		}
+		poll(&hup, 1, rgpu_ms_left(deadline));
+		bury(r, s);
+	}
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The listener's view of the sessions: their workers, who may speak for them, and what became of those that are gone. */
+#ifndef RGPU_SERVER_REGISTRY_H
+#define RGPU_SERVER_REGISTRY_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "lib/link.h"
+#include "server/devices.h"
+#include "server/opts.h"
+#include "server/wmsg.h"
+
+#define TOMBSTONES 256
+
+struct ses {
+	struct ses *next;
+	_Atomic unsigned refs; /* the registry, and who uses it */
+	uint8_t sid[RGPU_SID_LEN];
+	char path[108]; /* the worker's socket */
+	bool child;	/* we started it: we wait for it */
+
+	pthread_mutex_t lock; /* one talks to the worker at a time; of everything below. Taken before registry.lock. */
+	enum { SES_NEW, SES_LIVE, SES_OVER } state;
+	struct wmsg_ident ident;
+	int sock; /* set once, closed with the last reference, so that it may be used without the lock */
+	bool gone_said;
+	struct wmsg gone; /* the worker's last word */
+
+	/* registry.lock */
+	bool open; /* its worker answers: not one that is being made */
+	uint8_t token[16];
+	int64_t token_until; /* 0: there is none */
+	uint32_t token_lease;
+	uint8_t psk[RGPU_KEY_LEN];
+};
+
+struct tombstone {
+	uint8_t sid[RGPU_SID_LEN];
+	char text[252];
+};
+
+struct registry {
+	const struct server_opts *opts;
+	const struct devices *devices;
+	char state_dir[STATE_DIR_MAX];
+	int wake_fd; /* eventfd: the set of sessions changed */
+	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
+	struct ses *list;
+	unsigned n;
+	bool closing;
+	struct tombstone dead[TOMBSTONES]; /* a ring */
+	unsigned ndead;
+};
+
+/*
+ * One request and its answer, in @m. The session's lock is held. 0, a negative errno that the worker said, -ESTALE
+ * when it is gone, -ETIMEDOUT; with a line in @why.
+ */
+int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX]);
+#define REGISTRY_ANSWER_MS 10000
+
+struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
+void registry_list(struct registry *r, struct ses *s); /* takes one */
+
+/* The one who asks: key id of the control connection. */
+struct asker {
+	char key_id[RGPU_KEY_ID_LEN + 1];
+	struct rgpu_link *link; /* for the data connection's key */
+};
+
+void registry_init(struct registry *r, const struct server_opts *o, const struct devices *d, const char *state_dir, int wake_fd);
+
+/* Finds the workers that an earlier listener left in the state directory. */
+void registry_adopt(struct registry *r);
+
+/*
+ * Requests of a control connection. 0, or a negative errno with a line in @why.
+ * start: makes the session, or takes it up again when it is there. @resume: it must be there.
+ */
+int registry_start(struct registry *r, const struct asker *a, const struct rgpu_start *s, const void *data, bool resume,
+		   struct rgpu_started *out, char why[RGPU_WHY_MAX]);
+int registry_join(struct registry *r, const struct asker *a, const struct rgpu_join *j, char why[RGPU_WHY_MAX]);
+int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX]);
+/* A STATS_LIST's payload for the asker, malloc'ed. Its length, or -ENOMEM. */
+ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out);
+
+/* A data connection's preface came: to the worker with the socket, which is closed here in any case. */
+void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd);
+
+/* For the listener's poll: a slot per session, with its reference taken. Fills at most @room; unref them afterwards. */
+unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **s, unsigned room);
+void registry_put(struct ses *s);
+/* Its worker hung up. */
+void registry_gone(struct registry *r, struct ses *s);
+
+/* Ends all: their clients hear @text. Returns when every worker is gone. */
+void registry_end_all(struct registry *r, int err, const char *text);
+
+#endif

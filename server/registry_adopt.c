@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+/* A listener that starts finds the workers that an earlier one left behind. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "lib/log.h"
+#include "server/registry.h"
+
+/* "<32 hex digits>.sock" → sid. */
+static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])
+{
+	if (strlen(name) != 37 || strcmp(name + 32, ".sock") || strspn(name, "0123456789abcdef") != 32)
+		return false;
+	for (int i = 0; i < RGPU_SID_LEN; i++)
+		sscanf(name + 2 * i, "%2hhx", &sid[i]);
+	return true;
+}
+
+static int call(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
+{
+	struct ses *s = registry_new(r, sid);
+	struct wmsg *m = calloc(1, sizeof(*m));
+	char why[RGPU_WHY_MAX];
+	int err;
+
+	if (!s || !m) {
+		rgpu_err("out of memory while looking for workers");
+		goto out;
+	}
+	s->sock = call(s->path);
+	if (s->sock < 0) {
+		rgpu_note("%s: no worker behind it any more (%s)", s->path, strerror(-s->sock));
+		unlink(s->path);
+		goto out;
+	}
+	m->type = W_IDENT;
+	pthread_mutex_lock(&s->lock);
+	err = registry_ask(s, m, REGISTRY_ANSWER_MS, why);
+	pthread_mutex_unlock(&s->lock);
+	if (!err && memcmp(m->ident.sid, sid, RGPU_SID_LEN))
+		err = rgpu_why(why, -EPROTO, "another session answers there");
+	if (err) {
+		rgpu_warn("%s: the worker behind it cannot be taken over: %s", s->path, why);
+		goto out;
+	}
+	s->ident = m->ident;
+	s->state = SES_LIVE;
+	s->open = true;
+	registry_list(r, s);
+	rgpu_note("session adopted: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, worker %d", strrchr(s->path, '/') + 1,
+		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device, s->ident.worker);
+	registry_put(s);
+	free(m);
+	return;
+out:
+	if (s) {
+		registry_put(s);
+		registry_put(s);
+	}
+	free(m);
+}
+
+void registry_adopt(struct registry *r)
+{
+	DIR *d = opendir(r->state_dir);
+	uint8_t sid[RGPU_SID_LEN];
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (sid_of(e->d_name, sid))
+			adopt(r, sid);
+	if (d)
+		closedir(d);
+}

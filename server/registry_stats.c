@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* STATS: what all sessions use, and which of them are the asker's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "server/registry.h"
+
+struct picture {
+	const struct asker *a;
+	struct rgpu_stats_device dev[DEVICES_MAX];
+	struct rgpu_stats_session *ses;
+	unsigned nses, room;
+	unsigned ndev;
+};
+
+/* One session's answer into the picture: its memory into the devices', itself only when it is the asker's. */
+static int add(struct picture *p, const struct ses *s, const struct wmsg *m)
+{
+	for (unsigned i = 0; i < m->stats.ndevices && i < 64; i++) {
+		uint32_t d = m->stats.device[i];
+		struct rgpu_stats_session *e;
+
+		if (d >= p->ndev)
+			continue;
+		p->dev[d].mem_used += m->stats.mem[i];
+		p->dev[d].sessions++;
+		if (strcmp(s->ident.key_id, p->a->key_id))
+			continue;
+		if (p->nses == p->room) {
+			p->room = p->room ? 2 * p->room : 16;
+			e = reallocarray(p->ses, p->room, sizeof(*e));
+			if (!e)
+				return -ENOMEM;
+			p->ses = e;
+		}
+		e = &p->ses[p->nses++];
+		*e = (struct rgpu_stats_session){
+			.uid = s->ident.uid,
+			.pid = s->ident.pid,
+			.device = d,
+			.mem_used = m->stats.mem[i],
+			.records = m->stats.records,
+			.fences = m->stats.fences,
+		};
+		memcpy(e->sid, s->sid, sizeof(e->sid));
+		memcpy(e->comm, s->ident.comm, sizeof(e->comm));
+	}
+	return 0;
+}
+
+static ssize_t render(const struct picture *p, uint8_t **out)
+{
+	/* A frame's worth at most: 14,000 sessions. */
+	unsigned max = (RGPU_FRAME_MAX - sizeof(struct rgpu_stats) - sizeof(p->dev)) / sizeof(*p->ses);
+	struct rgpu_stats h = { .ndevices = p->ndev, .nsessions = p->nses < max ? p->nses : max };
+	size_t devs = p->ndev * sizeof(*p->dev), sess = h.nsessions * sizeof(*p->ses);
+	uint8_t *buf = malloc(sizeof(h) + devs + sess);
+
+	if (!buf)
+		return -ENOMEM;
+	memcpy(buf, &h, sizeof(h));
+	memcpy(buf + sizeof(h), p->dev, devs);
+	if (sess)
+		memcpy(buf + sizeof(h) + devs, p->ses, sess);
+	*out = buf;
+	return sizeof(h) + devs + sess;
+}
+
+ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
+{
+	struct picture p = { .a = a, .ndev = r->devices->n };
+	unsigned room = r->opts->max_sessions + 1;
+	struct pollfd *fds = calloc(room, sizeof(*fds));
+	struct ses **ses = calloc(room, sizeof(*ses));
+	struct wmsg *m = calloc(1, sizeof(*m));
+	char why[RGPU_WHY_MAX];
+	ssize_t n = -ENOMEM;
+	unsigned found;
+
+	if (fds && ses && m) {
+		for (unsigned i = 0; i < p.ndev; i++) {
+			p.dev[i].mem_total = r->devices->mem_total[i];
+			p.dev[i].utilization = 0xffffffff;
+		}
+		n = 0;
+		found = registry_watch(r, fds, ses, room);
+		for (unsigned i = 0; i < found; i++) {
+			pthread_mutex_lock(&ses[i]->lock);
+			m->type = W_STATS;
+			/* One that ended meanwhile, or hangs, uses nothing that could be told. */
+			if (!n && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, REGISTRY_ANSWER_MS, why))
+				n = add(&p, ses[i], m);
+			pthread_mutex_unlock(&ses[i]->lock);
+			registry_put(ses[i]);
+		}
+		if (!n)
+			n = render(&p, out);
+	}
+	free(p.ses);
+	free(fds);
+	free(ses);
+	free(m);
+	return n;
+}

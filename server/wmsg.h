@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What listener and workers say to each other: fixed messages over a SOCK_SEQPACKET socket, one with a descriptor. */
+#ifndef RGPU_SERVER_WMSG_H
+#define RGPU_SERVER_WMSG_H
+
+#include <linux/rgpu.h>
+#include <rgpu_wire.h>
+#include "lib/key.h"
+
+#define WMSG_VERSION 1 /* a restarted listener may be newer than the workers it finds */
+
+enum wmsg_type {
+	/* Listener to worker; each but CONN is answered by RESULT. */
+	W_OPEN = 1, /* ident, open: make the session */
+	W_IDENT,    /* → ident */
+	W_LEASE,    /* ident.epoch: cut the connection off; → ident.lease, the next one */
+	W_CONN,	    /* conn, with the socket */
+	W_JOIN,	    /* join */
+	W_STATS,    /* → stats */
+	W_END,	    /* err, text: for the client's BYE; the worker ends */
+	/* Worker to listener. */
+	W_RESULT,   /* err (0 or a positive errno), text, and what was asked for */
+	W_GONE,	    /* unasked, the last word: err, text, stats */
+};
+
+/* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
+struct wmsg_ident {
+	uint8_t sid[RGPU_SID_LEN];
+	char key_id[RGPU_KEY_ID_LEN + 1];
+	char comm[17];
+	uint32_t uid, pid, device, flags, epoch, lease;
+	int32_t worker; /* pid */
+	int64_t started; /* CLOCK_BOOTTIME, seconds */
+};
+
+struct wmsg {
+	uint32_t version, type;
+	int32_t err;
+	char text[252];
+	struct wmsg_ident ident;
+	union {
+		struct {
+			char driver[512], blas[512], socket[108];
+			int32_t grace_ms;
+			uint32_t verbose;
+			uint32_t data_len;
+			uint8_t data[RGPU_CONTROL_MAX];
+		} open;
+		struct {
+			uint32_t lease;
+			uint8_t psk[RGPU_KEY_LEN];
+		} conn;
+		struct rgpu_join join;
+		struct {
+			uint64_t records, fences;
+			uint32_t ndevices;
+			uint32_t device[64];
+			uint64_t mem[64];
+		} stats;
+	};
+};
+
+/* @fd < 0: none. 0 or -errno; -EPIPE: the other side is gone. The descriptor stays the caller's. */
+int wmsg_send(int sock, struct wmsg *m, int fd);
+/* 0, -ETIMEDOUT, -EPIPE the other side is gone, -EPROTO not such a message. @fd receives a descriptor, or −1; NULL: none is taken. */
+int wmsg_recv(int sock, struct wmsg *m, int *fd, int timeout_ms);
+
+#endif
