@@ -51,3 +51,11 @@ $(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
 		-o $@ $(NULLDRV_OBJS) -llz4 -lzstd -lpthread
 
 ALL += $(B)/tests/libnulldrv.so
+
+SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices
+
+$(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c $(B)/lib/libsoftgpu.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+
+UNIT_TESTS += $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%)
