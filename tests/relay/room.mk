@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
 # tests/relay/: links, keys, addresses, and the relay against a scripted server.
-$(B)/tests/relay_%.o: tests/relay/test_%.c
+
+# The relay with its kill points, and what stands around it in the tests.
+RELAY_TEST_OBJS := $(patsubst %,$(B)/tests/relay-engine/%.o,control relay relay_chan relay_conn relay_inline relay_rx relay_tx) \
+	$(patsubst %,$(B)/tests/relay/%.o,fake_server fake_app workload)
+
+$(B)/tests/relay-engine/%.o: usermode-proxy/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(CC) $(CFLAGS) -DRGPU_KILL_POINTS -c -o $@ $<
 
-$(B)/tests/relay_%: $(B)/tests/relay_%.o $(B)/lib/librgpu-base.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+$(B)/tests/relay/%.o: tests/relay/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -DRGPU_KILL_POINTS -c -o $@ $<
 
-UNIT_TESTS += $(B)/tests/relay_text $(B)/tests/relay_link
-.PRECIOUS: $(B)/tests/relay_%.o
+$(B)/tests/relay_%: $(B)/tests/relay/test_%.o $(RELAY_TEST_OBJS) $(B)/lib/librgpu-base.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link order)
+.PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
