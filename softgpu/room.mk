@@ -59,3 +59,28 @@ $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c
 	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 
 UNIT_TESTS += $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%)
+
+SOFTCUBLAS_OBJS := $(patsubst %,$(SOFTGPU_B)/blas/%.o,backend handle routines)
+
+$(SOFTGPU_B)/blas/%.o: softgpu/blas/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c $< -o $@
+
+# Its streams are libsoftgpu's: the one beside it, which a server may have loaded already.
+$(B)/lib/libsoftcublas.so: $(SOFTCUBLAS_OBJS) $(B)/lib/libsoftgpu.so
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libsoftcublas.so -Wl,-z,defs -o $@ $(SOFTCUBLAS_OBJS) -L$(B)/lib -lsoftgpu \
+		-Wl,-rpath,'$$ORIGIN' -ldl -lpthread
+
+ALL += $(B)/lib/libsoftcublas.so
+
+$(B)/tests/softgpu-cublas: tests/softgpu/drv_cublas.c $(B)/lib/libsoftcublas.so $(B)/lib/libsoftgpu.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftcublas -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lm
+
+UNIT_TESTS += $(B)/tests/softgpu-cublas
+
+$(B)/tests/fatbin: tests/softgpu/fatbin.c $(SOFTGPU_B)/fatbin.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ -llz4 -lzstd
+
+UNIT_TESTS += $(B)/tests/fatbin
