@@ -24,6 +24,7 @@
  */
 #define OUT_SIZE (256 << 10)
 #define OUT_FULL (OUT_SIZE - 2 * RGPU_TLS_RECORD)
+#define OUT_SEND (64 << 10) /* so much is worth a send(2) */
 
 struct rgpu_link {
 	int fd;
@@ -394,7 +395,7 @@ ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
 	return got;
 }
 
-ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
+ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
 {
 	size_t done = 0, n;
 	int err;
@@ -405,7 +406,7 @@ ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
 		size_t part = len - done < RGPU_TLS_RECORD ? len - done : RGPU_TLS_RECORD;
 		int ret;
 
-		if (l->out_tail - l->out_head >= OUT_FULL) {
+		if (l->out_tail - l->out_head >= OUT_SEND) {
 			err = rgpu_link_flush(l);
 			if (err && err != -EAGAIN)
 				return err;
@@ -422,10 +423,15 @@ ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
 		}
 		done += n;
 	}
-	err = rgpu_link_flush(l);
-	if (err && err != -EAGAIN)
-		return err;
 	return done || !len ? (ssize_t)done : -EAGAIN;
+}
+
+ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
+{
+	ssize_t n = rgpu_link_put(l, buf, len);
+	int err = n > 0 ? rgpu_link_flush(l) : 0;
+
+	return err && err != -EAGAIN ? err : n;
 }
 
 int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, size_t ctx_len, void *out, size_t out_len)

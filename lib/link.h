@@ -41,6 +41,8 @@ const char *rgpu_link_why(const struct rgpu_link *l);
  */
 ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len);
 ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len);
+/* As write, but sends only when much has gathered: a flush must follow. */
+ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len);
 int rgpu_link_flush(struct rgpu_link *l);
 
 /* RFC 5705/8446 exporter: @out_len bytes for label and context; both ends get the same. 0 or -EPROTO. */

@@ -61,7 +61,7 @@ int relay_chan_open(struct rgpu_relay *r, uint32_t id)
 	c->head = c->next = c->m.p->sq_head;
 	c->seq = c->received = c->m.p->acked;
 	c->allowed = RGPU_SQ_CREDIT_INITIAL;
-	c->reply_allow = RGPU_CQ_CREDIT_INITIAL;
+	c->reply_allow = c->reply_may = RGPU_CQ_CREDIT_INITIAL;
 	relay_publish_recover(c);
 	c->acked_to = c->rseq_in = c->published;
 	c->state = CHAN_OPEN;

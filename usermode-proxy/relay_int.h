@@ -54,7 +54,8 @@ struct chan {
 	uint64_t published;
 	uint64_t reply_in;    /* reply bytes (not QUIET) received on this connection */
 	uint64_t reply_out;   /* … and published */
-	uint64_t reply_allow; /* last allowance told */
+	uint64_t reply_may;   /* allowance that there is room for */
+	uint64_t reply_allow; /* … last told */
 	uint64_t acked_to;    /* rseq last told in ACK */
 	uint32_t ack_bytes;   /* since then */
 	bool ack_now, kick;

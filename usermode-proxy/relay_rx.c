@@ -88,12 +88,10 @@ static void update_credit(struct rgpu_relay *r, struct chan *c)
 		return; /* the next reply says it */
 	read = c->reply_out > used ? c->reply_out - used : 0;
 	allow = read + window(c);
-	if (allow > c->reply_allow) {
-		bool starving = c->reply_in >= c->reply_allow || allow - c->reply_allow >= window(c) / 2;
-
-		c->reply_allow = allow;
-		c->ack_now |= starving;
-	}
+	if (allow > c->reply_may)
+		c->reply_may = allow;
+	if (c->reply_may > c->reply_allow && (c->reply_in >= c->reply_allow || c->reply_may - c->reply_allow >= window(c) / 2))
+		c->ack_now = true;
 	if (c->held_len || c->reply_in >= c->reply_allow)
 		r->poll_credit = true;
 }
@@ -385,7 +383,7 @@ void relay_rx_reset(struct rgpu_relay *r)
 		c->held_len = 0;
 		c->rseq_in = c->published;
 		c->reply_in = c->reply_out = 0;
-		c->reply_allow = RGPU_CQ_CREDIT_INITIAL;
+		c->reply_allow = c->reply_may = RGPU_CQ_CREDIT_INITIAL;
 		c->acked_to = c->published;
 		c->ack_now = false;
 		c->ack_bytes = 0;

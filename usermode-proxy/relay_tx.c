@@ -6,6 +6,7 @@
 
 /* A round of the pump sends at most about this much before it looks at what comes in. */
 #define ROUND_BYTES (1u << 20)
+#define BULK_MIN    (16u << 10) /* shorter payload is copied beside its record: a TLS record and a send less */
 
 bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const void *payload, uint32_t len)
 {
@@ -22,11 +23,12 @@ bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const vo
 
 static void stage_ack(struct rgpu_relay *r, struct chan *c)
 {
-	struct rgpu_ack ack = { .published = c->published, .allow = c->reply_allow };
+	struct rgpu_ack ack = { .published = c->published, .allow = c->reply_may };
 
 	if (!relay_stage(r, RGPU_D_ACK, c->id, &ack, sizeof(ack)))
 		return; /* stays due */
 	c->acked_to = c->published;
+	c->reply_allow = c->reply_may;
 	c->ack_bytes = 0;
 	c->ack_now = false;
 }
@@ -200,15 +202,22 @@ static bool stage_payload(struct rgpu_relay *r, struct chan *c)
 	struct rgpu_frame hdr = { .type = RGPU_D_PAYLOAD, .channel = c->id };
 	struct relay_bo *bo = c->pay.seg[c->pay.cur].bo;
 	uint64_t left = c->pay.seg[c->pay.cur].len - c->pay.done;
+	const uint8_t *from;
 
 	hdr.len = left < RGPU_FRAME_BULK ? left : RGPU_FRAME_BULK;
 	memcpy(r->stage + r->stage_len, &hdr, sizeof(hdr));
 	r->stage_len += sizeof(hdr);
-	r->bulk_at = r->stage_len;
-	r->bulk = bo->base + c->pay.seg[c->pay.cur].off + c->pay.done;
-	r->bulk_len = hdr.len;
-	r->bulk_bo = bo;
-	bo->users++;
+	from = bo->base + c->pay.seg[c->pay.cur].off + c->pay.done;
+	if (hdr.len <= BULK_MIN) {
+		memcpy(r->stage + r->stage_len, from, hdr.len);
+		r->stage_len += hdr.len;
+	} else {
+		r->bulk_at = r->stage_len;
+		r->bulk = from;
+		r->bulk_len = hdr.len;
+		r->bulk_bo = bo;
+		bo->users++;
+	}
 	c->pay.done += hdr.len;
 	if (c->pay.done == c->pay.seg[c->pay.cur].len) {
 		relay_bo_put(r, bo);
@@ -255,7 +264,7 @@ static bool fill(struct rgpu_relay *r)
 
 static bool push(struct rgpu_relay *r, const uint8_t *buf, uint32_t len, uint32_t *done)
 {
-	ssize_t n = rgpu_link_write(r->link, buf, len);
+	ssize_t n = rgpu_link_put(r->link, buf, len);
 
 	if (n == -EAGAIN) {
 		r->blocked = true;
@@ -310,12 +319,24 @@ static bool flush(struct rgpu_relay *r, uint32_t *moved)
 bool relay_tx(struct rgpu_relay *r)
 {
 	uint32_t moved = 0;
+	bool more, clear;
+	int err;
 
 	r->blocked = false;
 	do {
-		if (!flush(r, &moved))
-			return moved > 0;
-	} while (moved < ROUND_BYTES && fill(r));
+		clear = flush(r, &moved);
+		more = false;
+		/* Much small goes in one TLS record. */
+		while (clear && r->stage_len < STAGE_FULL && !r->bulk_bo && fill(r))
+			more = true;
+	} while (more && moved < ROUND_BYTES);
+	if (r->failed || r->lost_at)
+		return false;
+	err = rgpu_link_flush(r->link);
+	if (err == -EAGAIN)
+		r->blocked = true;
+	else if (err)
+		relay_lost(r, rgpu_link_why(r->link));
 	return moved > 0;
 }
 

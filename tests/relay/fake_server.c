@@ -398,8 +398,10 @@ static void *serve(void *arg)
 		if (poll(&p, 1, 10) <= 0)
 			continue;
 		fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			connection(f, fd);
+		if (fd < 0)
+			continue;
+		rgpu_sock_tune(fd);
+		connection(f, fd);
 	}
 	return NULL;
 }
