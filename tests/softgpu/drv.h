@@ -14,15 +14,15 @@
 
 /* One test: the call gives exactly this status. */
 #define gives(call, want) is_int(call, want, "%s is %s", #call, #want)
-#define works(call) gives(call, CUDA_SUCCESS)
+#define works(call)	  gives(call, CUDA_SUCCESS)
 /* No test of its own: a failure ends the program, since nothing after it would mean anything. */
-#define must(call)                                                              \
-	do {                                                                    \
-		CUresult must_ = (call);                                        \
-		if (must_ != CUDA_SUCCESS) {                                    \
-			printf("Bail out! %s:%d: %s: %d\n", __FILE__, __LINE__, #call, must_); \
-			exit(255);                                              \
-		}                                                               \
+#define must(call)                                                                                                               \
+	do {                                                                                                                     \
+		CUresult must_ = (call);                                                                                         \
+		if (must_ != CUDA_SUCCESS) {                                                                                     \
+			printf("Bail out! %s:%d: %s: %d\n", __FILE__, __LINE__, #call, must_);                                   \
+			exit(255);                                                                                               \
+		}                                                                                                                \
 	} while (0)
 
 /* The primary context of device 0, current. */

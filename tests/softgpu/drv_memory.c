@@ -201,7 +201,8 @@ static void managed(void)
 	works(cuPointerGetAttribute(&is, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
 	is_int(is, 1, "it is managed");
 	works(cuMemPrefetchAsync(p, 4096, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL));
-	gives(cuMemPrefetchAsync(p, 8192, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+	gives(cuMemPrefetchAsync(p, 8192, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL),
+	      CUDA_ERROR_INVALID_VALUE);
 	works(cuMemFree(p));
 }
 

@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#define MIB (1ull << 20)
+#define MIB    (1ull << 20)
 #define WINDOW 0x200000000000ull
 
 static CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};

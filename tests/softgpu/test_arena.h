@@ -15,7 +15,7 @@
 struct softgpu_arena softgpu_arena;
 
 #define TEST_ARENA_GRANULES 512u
-#define TEST_ARENA_MAPPED 256u /* the rest stays unmapped: wild addresses to be caught */
+#define TEST_ARENA_MAPPED   256u /* the rest stays unmapped: wild addresses to be caught */
 
 static uint8_t test_state[TEST_ARENA_GRANULES];
 static uint64_t test_used;
@@ -31,7 +31,7 @@ static void test_arena_init(void)
 	if (mprotect(p, TEST_ARENA_MAPPED * SOFTGPU_GRANULE, PROT_READ | PROT_WRITE))
 		abort();
 	memset(test_state, 1, TEST_ARENA_MAPPED);
-	softgpu_arena = (struct softgpu_arena){ p, size, test_state };
+	softgpu_arena = (struct softgpu_arena){p, size, test_state};
 }
 
 /* Device memory, zeroed once; never given back but by test_arena_reset. */
@@ -67,7 +67,7 @@ static char test_log[512];
 
 static __attribute__((unused)) enum ptx_status test_load(const char *text, size_t len, struct ptx_module **m)
 {
-	const struct ptx_mem mem = { test_mem_alloc, test_mem_free, NULL };
+	const struct ptx_mem mem = {test_mem_alloc, test_mem_free, NULL};
 
 	return ptx_module_load(text, len, &mem, m, test_log, sizeof(test_log));
 }
@@ -118,12 +118,13 @@ static void test_print(void *arg, const char *s, size_t n)
 }
 
 /* A launch of @f with the packed parameter block @params. */
-static __attribute__((unused)) enum ptx_status test_launch_dim(struct ptx_func *f, const uint32_t grid[3], const uint32_t block[3],
-							       uint32_t shared, const void *params, bool cooperative)
+static __attribute__((unused)) enum ptx_status test_launch_dim(struct ptx_func *f, const uint32_t grid[3],
+							       const uint32_t block[3], uint32_t shared, const void *params,
+							       bool cooperative)
 {
 	const struct ptx_launch l = {
-		.grid = { grid[0], grid[1], grid[2] },
-		.block = { block[0], block[1], block[2] },
+		.grid = {grid[0], grid[1], grid[2]},
+		.block = {block[0], block[1], block[2]},
 		.dyn_shared = shared,
 		.params = params,
 		.threads = test_threads,
@@ -138,7 +139,7 @@ static __attribute__((unused)) enum ptx_status test_launch_dim(struct ptx_func *
 
 static __attribute__((unused)) enum ptx_status test_launch(struct ptx_func *f, uint32_t grid, uint32_t block, const void *params)
 {
-	return test_launch_dim(f, (const uint32_t[3]){ grid, 1, 1 }, (const uint32_t[3]){ block, 1, 1 }, 0, params, false);
+	return test_launch_dim(f, (const uint32_t[3]){grid, 1, 1}, (const uint32_t[3]){block, 1, 1}, 0, params, false);
 }
 
 #endif
