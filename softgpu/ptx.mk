@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# The PTX engine: build/softgpu/libptx.a, softgpu-check, and the engine's tests.
+
+PTX_SRC := $(filter-out softgpu/ptx/ops_%.c,$(wildcard softgpu/ptx/*.c))
+# Handlers that are compiled once for each x86-64 level; the rest of ops_*.c once.
+PTX_LEVEL_SRC := $(addprefix softgpu/ptx/,ops_int.c ops_bits.c ops_float.c ops_half.c ops_compare.c ops_convert.c ops_memory.c ops_warp.c)
+PTX_SRC += $(filter-out $(PTX_LEVEL_SRC),$(wildcard softgpu/ptx/ops_*.c))
+
+PTX_OBJ := $(PTX_SRC:softgpu/ptx/%.c=$(B)/softgpu/ptx/%.o) \
+	$(foreach v,v2 v3 v4,$(PTX_LEVEL_SRC:softgpu/ptx/%.c=$(B)/softgpu/ptx/%.$(v).o))
+
+# Two roundings are two roundings: nothing may be contracted. Traps and errno are not looked at.
+SOFTGPU_PTX_OBJS := $(B)/softgpu/libptx.a
+
+PTX_FP := -ffp-contract=off -fno-math-errno
+# Sanitizers on vectorised handlers take minutes to compile: there they are checked, not measured.
+PTX_OPS_FLAGS := $(if $(SANITIZE),-O1,-O3) $(PTX_FP) -fno-trapping-math
+PTX_FLAGS_v2 := -march=x86-64-v2
+PTX_FLAGS_v3 := -march=x86-64-v3
+PTX_FLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+
+$(B)/softgpu/ptx/%.o: softgpu/ptx/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(PTX_FP) -c -o $@ $<
+
+$(B)/softgpu/ptx/ops_general.o: override CFLAGS += -frounding-math
+
+define PTX_LEVEL
+$(B)/softgpu/ptx/%.$(1).o: softgpu/ptx/%.c
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) $$(PTX_OPS_FLAGS) $$(PTX_FLAGS_$(1)) -DLEVEL=$(1) -c -o $$@ $$<
+endef
+$(foreach v,v2 v3 v4,$(eval $(call PTX_LEVEL,$(v))))
+
+$(B)/softgpu/libptx.a: $(PTX_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/bin/softgpu-check: softgpu/check.c $(B)/softgpu/libptx.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MF $(B)/softgpu/ptx/check.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a -lm -lpthread
+
+ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
+
+-include $(PTX_OBJ:.o=.d)

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* The lowered program and the state of a running warp: plain data, complete in memory at each block boundary. */
+#ifndef SOFTGPU_PTX_EXEC_H
+#define SOFTGPU_PTX_EXEC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "softgpu/ptx/ptx.h"
+#include "softgpu/ptx/types.h"
+
+struct ins;
+struct warp;
+
+/* Runs one instruction for the lanes in @em, which is never 0. */
+typedef void (*ptx_handler)(struct warp *w, const struct ins *i, u32 em);
+
+enum ins_kind {
+	K_PLAIN, K_GUARD, /* fn for all lanes, or those whose guard holds */
+	K_BRA,	 /* to target; with a guard when guard ≠ NO_GUARD */
+	K_BRX,	 /* indexed: r[0] the index, ops[target …] the table of imm entries */
+	K_NEXT,	 /* the end of a block that falls through: a place to merge */
+	K_CALL,	 /* imm: index into the function's calls */
+	K_RET, K_EXIT,
+	K_SYNC,	 /* fn once the lanes named by r[7] (member mask) are all here */
+	K_BAR,	 /* barrier: see struct bar_op in imm */
+	K_YIELD, /* let other warps run */
+};
+
+#define NO_GUARD INT32_MIN
+#define NREGS 8
+
+/*
+ * Operands are byte offsets: ≥ 0 into the frame's registers, < 0 into the function's pool of splatted
+ * constants. While lowering they hold register numbers.
+ */
+struct ins {
+	ptx_handler fn;
+	s32 r[NREGS]; /* r[0] is the result of most */
+	u64 imm;
+	s32 guard;
+	u8 kind, guard_inverted, size, sub;
+	u32 target; /* instruction index in the function */
+	u32 line;
+};
+_Static_assert(sizeof(struct ins) == 64, "an instruction fills a cache line");
+
+/* imm of K_BAR */
+enum bar_mode { BAR_SYNC, BAR_ARRIVE, BAR_RED_POPC, BAR_RED_AND, BAR_RED_OR };
+
+struct copy_arg {
+	u32 from, to, bytes; /* offsets in the lane's parameter area */
+};
+
+struct call_site {
+	struct ptx_func *callee; /* NULL: indirect, r[0] holds the address */
+	u32 nargs, nrets;
+	struct copy_arg *args, *rets;
+	u32 param_bytes, ret_bytes; /* what the call passes, compared with the callee's */
+};
+
+struct ptx_func {
+	struct ptx_func_info info;
+	struct ptx_module *m;
+	char *name;
+	struct ptx_param *params;
+	bool is_entry;
+	u32 index; /* in m->funcs; its address is FUNC window | (index + 1) * 16 */
+	struct ins *code;
+	u32 ncode;
+	u32 *order;  /* scheduling order of each instruction */
+	s32 *ops;    /* operand lists of instructions with more than NREGS operands, branch tables */
+	u32 nops;
+	u8 *pool_mem;
+	const u8 *pool; /* end of the constant pool: offsets are negative */
+	u32 frame_regs; /* bytes of registers */
+	u32 area;	/* bytes a lane of parameter area: own params, returns, call sequences */
+	u32 frame_size; /* registers + 32 areas */
+	u32 param_bytes, ret_at, ret_bytes;
+	u32 local_own; /* bytes a thread, this function alone */
+	u32 local_total; /* with callees */
+	struct call_site *calls;
+	u32 ncalls;
+	bool indirect, recursive;
+	u32 shared_static;
+};
+
+struct module_var {
+	char *name;
+	u64 addr, bytes;
+	bool visible;
+};
+
+struct ptx_module {
+	struct ptx_mem mem;
+	struct ptx_func **funcs; /* kernels first in text order, then device functions */
+	u32 nfuncs, nkernels;
+	struct module_var *vars;
+	u32 nvars;
+	u64 data;	   /* one allocation for all .global and .const variables */
+	struct ptx_heap *heap;	   /* device malloc; NULL when the module does not use it */
+	u64 coop;	   /* COOP_SLOTS grid barriers of COOP_BYTES for cooperative launches, 0 when %envreg1/2 is not read */
+	atomic_uint coop_used; /* bit per slot */
+};
+
+#define COOP_SLOTS 32u
+#define COOP_BYTES 256u
+
+/* A call's registers and parameters. Lanes leave one by one; the last frees it. */
+struct frame {
+	struct frame *parent;
+	const struct ptx_func *f;
+	const struct call_site *site;
+	const struct ins *ret;
+	u32 lanes, depth;
+	u32 local; /* this frame's .local variables begin here in each lane's stack */
+	u32 cls;   /* size class in the worker's cache */
+	_Alignas(64) u8 mem[];
+};
+
+enum split_state { ST_READY, ST_BAR, ST_SYNC };
+
+struct split {
+	const struct ins *pc;
+	struct frame *frame;
+	u32 mask;
+	u8 state, bar;
+};
+
+struct block;
+
+struct warp {
+	u8 *regs; /* of the running split's frame */
+	const u8 *pool;
+	struct frame *frame;
+	struct block *blk;
+	u8 *shared;
+	u32 shared_size;
+	u32 live; /* lanes not yet exited */
+	u32 index;
+	u32 lane_mask_for; /* which mask lane_mask[] holds */
+	u32 nsplit, cur;
+	u32 edges; /* back-edges in this turn */
+	u32 hold;  /* control transfers for which the current split keeps its turn */
+	bool stop;	    /* a fault: leave at the next control instruction */
+	bool progress;
+	u8 *local;	    /* lane l's stack is local + l * local_stride */
+	u32 local_stride;
+	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
+	u32 tid[3][WARP];
+	struct split split[WARP];
+};
+
+#define BARRIERS 16u
+#define CLUSTER_BARRIER 16u /* one more, for barrier.cluster */
+
+struct barrier {
+	u32 waiting; /* lanes */
+	u32 arrived; /* lanes of bar.arrive */
+	u32 count;   /* expected; 0: all live threads */
+	u32 popc;
+	bool all, any;
+};
+
+struct launch;
+struct worker;
+
+struct block {
+	struct launch *l;
+	struct worker *worker;
+	u8 *shared;
+	u8 *mem;
+	size_t mem_size;
+	struct warp *warps;
+	u32 nwarps, live_threads, yields;
+	u64 linear;
+	u32 id[3];
+	struct barrier bar[BARRIERS + 1];
+	bool busy;
+};
+
+struct launch {
+	struct ptx_func *f;
+	const struct ptx_launch *p;
+	struct ptx_fault *fault;
+	const u8 *params;
+	u64 nblocks;
+	_Atomic u64 next_block;
+	_Atomic u32 next_sm;
+	u32 width; /* workers */
+	atomic_int stop; /* a status, once one block failed */
+	pthread_mutex_t lock; /* fault, print */
+	u32 nthreads, nwarps, shared_bytes;
+	u64 coop; /* grid barrier's address */
+	u64 grid_id;
+};
+
+/* fault.c: records the first fault of a launch; @lane −1 when the whole warp is meant */
+void ptx_raise(struct warp *w, const struct ins *i, int lane, enum ptx_status st, u64 addr, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+
+/* addr.c: the slow, complete way from a lane's address to host memory; NULL after raising a fault */
+void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size);
+/* A device string for printf and assert: its host pointer and length up to @max, NULL when not readable. */
+const char *ptx_lane_string(struct warp *w, u32 lane, u64 addr, size_t max, size_t *len);
+
+/* exec.c */
+enum run { RUN_DONE, RUN_BLOCKED, RUN_YIELD, RUN_STOP };
+enum run ptx_warp_run(struct warp *w);
+
+/* frame.c */
+struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f);
+void ptx_frame_put(struct worker *wk, struct frame *fr);
+
+/* launch.c, pool.c */
+#define FRAME_CLASSES 24u
+
+struct worker {
+	struct frame *free_frames[FRAME_CLASSES]; /* by size, 256 bytes and up; linked by parent */
+	struct block *blocks; /* array of cap */
+	u32 nblocks, cap;
+	u32 smid;
+	size_t frame_bytes;
+	struct worker *next;
+};
+
+struct worker *ptx_worker_get(void);
+void ptx_worker_put(struct worker *wk);
+/* Runs @fn(arg) in @extra pool threads beside the caller and returns when all have returned. */
+void ptx_pool_run(unsigned extra, void (*fn)(void *arg), void *arg);
+
+/* ops.c: handlers by name, of the best level this CPU has; NULL when there is none */
+struct op_row {
+	const char *forms; /* "add{,.rn}.f32": alternatives in braces */
+	const char *sig;   /* operands: h 16, w 32, d 64 bits, f/F a float literal of 32/64, p predicate; the result first */
+	ptx_handler fn;
+	u8 flags;
+};
+enum { OP_MODS = 1 }; /* imm gets the modifiers: see enum mod_flags */
+
+enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32 };
+enum rnd { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NA };
+
+const struct op_row *ptx_op_find(const char *name, size_t len);
+const char *ptx_op_level(void);
+
+static inline void *opnd_ptr(const struct warp *w, s32 off)
+{
+	return (off < 0 ? (u8 *)(uintptr_t)w->pool : w->regs) + off;
+}
+
+static inline u32 *pred_ptr(const struct warp *w, s32 off)
+{
+	return opnd_ptr(w, off);
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches: blocks handed out in ascending order to workers, which run them warp by warp. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/ptx/exec.h"
+
+/*
+ * A worker runs a block to its end before it takes the next. A block that keeps yielding (it spins, perhaps on
+ * what a later block will write) gets company: after PATIENCE such turns another block becomes resident, and
+ * the worker goes round. Cooperative launches have all blocks resident from the start.
+ */
+#define PATIENCE 256u
+#define MAX_RESIDENT 64u
+
+static size_t align64(size_t n)
+{
+	return (n + 63) & ~(size_t)63;
+}
+
+static void release_frames(struct block *b)
+{
+	for (u32 n = 0; n < b->nwarps; n++) {
+		struct warp *w = &b->warps[n];
+
+		/* Only after a fault: a finished warp has returned all. A frame goes when its last split is gone. */
+		for (u32 k = 0; k < w->nsplit; k++)
+			for (struct frame *fr = w->split[k].frame, *up; fr; fr = up) {
+				up = fr->parent;
+				fr->lanes &= ~w->split[k].mask;
+				if (!fr->lanes)
+					ptx_frame_put(b->worker, fr);
+			}
+		w->nsplit = 0;
+	}
+	b->busy = false;
+}
+
+static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
+{
+	const struct launch *l = b->l;
+	const u32 *dim = l->p->block;
+	struct warp *w = &b->warps[index];
+	struct frame *fr = ptx_frame_get(b->worker, l->f);
+	u32 first = index * WARP, n = l->nthreads - first;
+
+	memset(w, 0, offsetof(struct warp, split));
+	w->blk = b;
+	w->index = index;
+	w->shared = b->shared;
+	w->shared_size = l->shared_bytes;
+	w->local = local;
+	w->local_stride = stride;
+	w->live = n >= WARP ? FULL : (1u << n) - 1;
+	for (u32 k = 0; k < WARP; k++) {
+		u32 t = first + k;
+
+		w->tid[0][k] = t % dim[0];
+		w->tid[1][k] = t / dim[0] % dim[1];
+		w->tid[2][k] = t / dim[0] / dim[1];
+	}
+	if (!fr) {
+		ptx_raise(w, NULL, -1, PTX_NOMEM, 0, "out of host memory for a warp's registers");
+		return;
+	}
+	fr->lanes = w->live;
+	w->nsplit = 1;
+	w->split[0] = (struct split){ .pc = l->f->code, .frame = fr, .mask = w->live };
+}
+
+/* Memory for one block: warps, shared, local. False: no host memory. */
+static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64 linear)
+{
+	u32 stride = (l->f->info.local_bytes + 15) & ~15u;
+	size_t warps = align64(l->nwarps * sizeof(struct warp)), shared = align64(l->shared_bytes);
+	size_t need = warps + shared + (size_t)l->nwarps * WARP * stride;
+
+	if (b->mem_size < need) {
+		free(b->mem);
+		b->mem = aligned_alloc(64, align64(need));
+		b->mem_size = b->mem ? need : 0;
+		if (!b->mem)
+			return false;
+	}
+	b->l = l;
+	b->worker = wk;
+	b->warps = (struct warp *)b->mem;
+	b->shared = b->mem + warps;
+	b->nwarps = l->nwarps;
+	b->live_threads = l->nthreads;
+	b->yields = 0;
+	b->linear = linear;
+	b->id[0] = (u32)(linear % l->p->grid[0]);
+	b->id[1] = (u32)(linear / l->p->grid[0] % l->p->grid[1]);
+	b->id[2] = (u32)(linear / l->p->grid[0] / l->p->grid[1]);
+	for (u32 k = 0; k <= BARRIERS; k++)
+		b->bar[k] = (struct barrier){ .all = true };
+	for (u32 k = 0; k < l->nwarps; k++)
+		warp_init(b, k, b->mem + warps + shared + (size_t)k * WARP * stride, stride);
+	b->busy = true;
+	return true;
+}
+
+static void raise_deadlock(struct block *b)
+{
+	struct warp *w = NULL;
+	const struct split *s = NULL;
+
+	for (u32 n = 0; n < b->nwarps && !s; n++)
+		if (b->warps[n].nsplit) {
+			w = &b->warps[n];
+			s = &w->split[0];
+		}
+	if (!s)
+		return;
+	ptx_raise(w, s->pc, __builtin_ctz(s->mask), PTX_DEADLOCK, 0,
+		  "deadlock: all threads of block (%u,%u,%u) wait, these of mask 0x%08x at %s in line %u of the PTX", b->id[0], b->id[1],
+		  b->id[2], s->mask, s->state == ST_BAR ? "a barrier" : "a .sync instruction for lanes that never come",
+		  s->pc->line);
+}
+
+/* One turn for each warp. RUN_DONE: the block is finished. */
+static enum run block_pass(struct block *b)
+{
+	bool progress = false, yielded = false;
+	u32 left = 0;
+
+	for (u32 n = 0; n < b->nwarps; n++) {
+		struct warp *w = &b->warps[n];
+
+		if (!w->nsplit)
+			continue;
+		switch (ptx_warp_run(w)) {
+		case RUN_STOP:
+			return RUN_STOP;
+		case RUN_YIELD:
+			yielded = true;
+			break;
+		default:
+			break;
+		}
+		progress |= w->progress;
+		left += w->nsplit != 0;
+	}
+	if (!left)
+		return RUN_DONE;
+	if (!progress) {
+		raise_deadlock(b);
+		return RUN_STOP;
+	}
+	b->yields += yielded;
+	return RUN_YIELD;
+}
+
+static struct block *new_slot(struct worker *wk, u32 k)
+{
+	if (k >= wk->cap) {
+		u32 cap = wk->cap ? wk->cap * 2 : 4;
+		struct block *p = realloc(wk->blocks, cap * sizeof(*p));
+
+		if (!p)
+			return NULL;
+		memset(p + wk->cap, 0, (cap - wk->cap) * sizeof(*p));
+		/* Warps point to their block, which may have moved. */
+		for (u32 n = 0; n < wk->cap; n++)
+			for (u32 q = 0; p[n].busy && q < p[n].nwarps; q++)
+				p[n].warps[q].blk = &p[n];
+		wk->blocks = p;
+		wk->cap = cap;
+	}
+	return &wk->blocks[k];
+}
+
+static void no_memory(struct launch *l)
+{
+	pthread_mutex_lock(&l->lock);
+	if (!atomic_load(&l->stop)) {
+		snprintf(l->fault->text, sizeof(l->fault->text), "out of host memory for a block's state");
+		atomic_store(&l->stop, PTX_NOMEM);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static bool take_block(struct launch *l, struct worker *wk)
+{
+	u64 next = atomic_load(&l->next_block);
+	struct block *b;
+
+	do {
+		if (next >= l->nblocks)
+			return false;
+	} while (!atomic_compare_exchange_weak(&l->next_block, &next, next + 1));
+	b = new_slot(wk, wk->nblocks);
+	if (!b || !block_init(b, l, wk, next)) {
+		no_memory(l);
+		return false;
+	}
+	wk->nblocks++;
+	return true;
+}
+
+static void finish_block(struct worker *wk, u32 k)
+{
+	struct block *last = &wk->blocks[--wk->nblocks], *b = &wk->blocks[k];
+	struct block tmp = *b;
+
+	release_frames(b);
+	tmp.busy = false;
+	if (b == last)
+		return;
+	*b = *last;
+	*last = tmp;
+	for (u32 n = 0; n < b->nwarps; n++)
+		b->warps[n].blk = b;
+}
+
+static void launch_worker(void *arg)
+{
+	struct launch *l = arg;
+	struct worker *wk = ptx_worker_get();
+	u64 share = (l->nblocks + l->width - 1) / l->width;
+	u32 k = 0;
+
+	if (!wk) {
+		no_memory(l);
+		return;
+	}
+	wk->smid = atomic_fetch_add(&l->next_sm, 1);
+	wk->nblocks = 0;
+	while (!atomic_load(&l->stop)) {
+		bool more = !wk->nblocks;
+
+		if (wk->nblocks && (wk->nblocks < MAX_RESIDENT || l->p->cooperative) &&
+		    wk->blocks[wk->nblocks - 1].yields > PATIENCE)
+			more = true;
+		if (l->p->cooperative && wk->nblocks < share)
+			more = true;
+		if (more && take_block(l, wk)) {
+			if (l->p->cooperative)
+				continue;
+			k = wk->nblocks - 1;
+		}
+		if (!wk->nblocks)
+			break;
+		if (k >= wk->nblocks)
+			k = 0;
+		switch (block_pass(&wk->blocks[k])) {
+		case RUN_DONE:
+			finish_block(wk, k);
+			break;
+		case RUN_STOP:
+			goto out;
+		default:
+			k++;
+			break;
+		}
+	}
+out:
+	for (u32 n = 0; n < wk->nblocks; n++)
+		release_frames(&wk->blocks[n]);
+	wk->nblocks = 0;
+	ptx_worker_put(wk);
+}
+
+static enum ptx_status refuse(struct ptx_fault *fault, enum ptx_status st, const char *text)
+{
+	snprintf(fault->text, sizeof(fault->text), "%s", text);
+	return st;
+}
+
+/* A grid barrier's memory for a cooperative launch: one of the module's slots, or none free. */
+static bool coop_get(struct launch *l, u32 *slot)
+{
+	struct ptx_module *m = l->f->m;
+	u32 used = atomic_load(&m->coop_used);
+
+	*slot = COOP_SLOTS;
+	if (!m->coop || !l->p->cooperative)
+		return true;
+	do {
+		if (used == FULL)
+			return false;
+		*slot = (u32)__builtin_ctz(~used);
+	} while (!atomic_compare_exchange_weak(&m->coop_used, &used, used | 1u << *slot));
+	l->coop = m->coop + *slot * COOP_BYTES;
+	memset((void *)(uintptr_t)l->coop, 0, COOP_BYTES);
+	return true;
+}
+
+enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
+{
+	static _Atomic u64 grid_ids;
+	struct launch l = { .f = f, .p = p, .fault = fault, .params = p->params };
+	u64 threads = (u64)p->block[0] * p->block[1] * p->block[2];
+	u32 slot;
+
+	memset(fault, 0, sizeof(*fault));
+	if (!p->grid[0] || !p->grid[1] || !p->grid[2] || p->grid[1] > 65535 || p->grid[2] > 65535 || p->grid[0] > INT32_MAX)
+		return refuse(fault, PTX_OUT_OF_RESOURCES, "a grid has 1 to 2147483647 × 65535 × 65535 blocks");
+	if (!p->block[0] || !p->block[1] || !p->block[2] || threads > f->info.max_threads || p->block[2] > 64)
+		return refuse(fault, PTX_OUT_OF_RESOURCES, "the block has more threads than the kernel's limit, or none");
+	if ((u64)f->shared_static + p->dyn_shared > 1u << 20)
+		return refuse(fault, PTX_OUT_OF_RESOURCES, "more than 1 MiB of shared memory");
+	l.nblocks = (u64)p->grid[0] * p->grid[1] * p->grid[2];
+	l.nthreads = (u32)threads;
+	l.nwarps = (l.nthreads + WARP - 1) / WARP;
+	l.shared_bytes = f->shared_static + p->dyn_shared;
+	l.grid_id = atomic_fetch_add(&grid_ids, 1) + 1;
+	l.width = p->threads > l.nblocks ? (u32)l.nblocks : p->threads ? p->threads : 1;
+	if (!coop_get(&l, &slot))
+		return refuse(fault, PTX_OUT_OF_RESOURCES, "32 cooperative launches of this module run already");
+	pthread_mutex_init(&l.lock, NULL);
+	ptx_pool_run(l.width - 1, launch_worker, &l);
+	pthread_mutex_destroy(&l.lock);
+	if (slot < COOP_SLOTS)
+		atomic_fetch_and(&f->m->coop_used, ~(1u << slot));
+	return (enum ptx_status)atomic_load(&l.stop);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of mov in all its shapes, address conversions, and comparisons with predicate results. */
+#include <stdio.h>
+#include <string.h>
+
+#include "softgpu/ptx/lower.h"
+
+/* mov.b32 {h, h}, w and the like: parts of a register, low part first. */
+static void unpack(struct lower *lo, u32 bits)
+{
+	const struct opnd *d = &lo->p->ops[0];
+	s32 from = src(lo, &lo->p->ops[1], bits == 64 ? 'd' : 'w');
+	u32 part = bits / d->nlist;
+
+	if (part != 16 && part != 32)
+		lower_unsupported(lo, "parts of this size");
+	for (u32 k = 0; k < d->nlist; k++) {
+		enum rclass c;
+		s32 to;
+		struct ins *i;
+
+		if (d->list[k].kind == O_SINK)
+			continue;
+		to = dst_any(lo, &d->list[k], part == 16 ? RC_16 : RC_32, &c);
+		if (c != (part == 16 ? RC_16 : RC_32))
+			lower_unsupported(lo, "parts of another size");
+		i = emit_op(lo, "unpack:%c%c", class_char(c), bits == 64 ? 'd' : 'w');
+		i->imm = k * part;
+		set_use(lo, i, 1, from);
+		set_def(lo, i, 0, to); /* never the source: the parts are smaller than it */
+	}
+}
+
+static void pack(struct lower *lo, u32 bits)
+{
+	const struct opnd *s = &lo->p->ops[1];
+	u32 part = bits / s->nlist;
+	s32 r[4];
+	struct ins *i;
+
+	if ((part != 16 && part != 32) || s->nlist > 4)
+		lower_unsupported(lo, "parts of this size");
+	for (u32 k = 0; k < s->nlist; k++)
+		r[k] = src(lo, &s->list[k], part == 16 ? 'h' : 'w');
+	i = emit_op(lo, "pack:%c:%u", bits == 64 ? 'd' : 'w', s->nlist);
+	for (u32 k = 0; k < s->nlist; k++)
+		set_use(lo, i, k + 1, r[k]);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], bits == 64 ? 'd' : 'w'));
+}
+
+void lower_mov(struct lower *lo)
+{
+	enum type t = mod_type(lo, 0);
+	enum rclass c = type_class(t);
+	s32 from;
+
+	mods_done(lo);
+	need_ops(lo, 2, 2);
+	if (t == TY_NONE || c == RC_COUNT)
+		lower_unsupported(lo, NULL);
+	if (lo->p->ops[0].kind == O_VEC) {
+		unpack(lo, type_size(t) * 8);
+		return;
+	}
+	if (lo->p->ops[1].kind == O_VEC) {
+		pack(lo, type_size(t) * 8);
+		return;
+	}
+	from = src(lo, &lo->p->ops[1], class_char(c));
+	emit_mov(lo, dst(lo, &lo->p->ops[0], class_char(c)), from);
+}
+
+/* cvta{.to}.space: adds or takes away the window of shared, local and parameter addresses. */
+void lower_cvta(struct lower *lo)
+{
+	bool to = mod(lo, "to");
+	enum space sp = mod_space(lo);
+	enum type t = mod_type(lo, 0);
+	u64 window = 0;
+	struct ins *i;
+	s32 a, w;
+
+	mods_done(lo);
+	need_ops(lo, 2, 2);
+	if (t != TY_U64 || sp == SP_GENERIC)
+		lower_unsupported(lo, NULL);
+	if (sp == SP_SHARED)
+		window = WINDOW_SHARED << WINDOW_SHIFT;
+	else if (sp == SP_LOCAL)
+		window = WINDOW_LOCAL << WINDOW_SHIFT;
+	else if (sp == SP_PARAM)
+		window = WINDOW_PARAM << WINDOW_SHIFT;
+	a = src(lo, &lo->p->ops[1], 'd');
+	if (!window) {
+		emit_mov(lo, dst(lo, &lo->p->ops[0], 'd'), a);
+		return;
+	}
+	w = const_reg(lo, RC_64, to ? -window : window);
+	i = emit_op(lo, "add.u64");
+	set_use(lo, i, 1, a);
+	set_use(lo, i, 2, w);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'd'));
+}
+
+void lower_isspacep(struct lower *lo)
+{
+	enum space sp = mod_space(lo);
+	struct ins *i;
+	s32 a;
+
+	if (sp == SP_GENERIC && mod(lo, "shared::cluster"))
+		sp = SP_SHARED;
+	mods_done(lo);
+	need_ops(lo, 2, 2);
+	a = src(lo, &lo->p->ops[1], 'd');
+	i = emit_op(lo, "isspacep:");
+	i->imm = sp;
+	set_use(lo, i, 1, a);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'p'));
+}
+
+/* A cluster is one block here, so the only rank is our own and the address stays. */
+void lower_mapa(struct lower *lo)
+{
+	enum type t;
+	char c;
+	s32 a;
+
+	mod(lo, "shared::cluster");
+	t = mod_type(lo, 0);
+	mods_done(lo);
+	need_ops(lo, 3, 3);
+	if (t != TY_U32 && t != TY_U64)
+		lower_unsupported(lo, NULL);
+	c = class_char(type_class(t));
+	a = src(lo, &lo->p->ops[1], c);
+	src(lo, &lo->p->ops[2], 'w');
+	emit_mov(lo, dst(lo, &lo->p->ops[0], c), a);
+}
+
+static s32 pred_op(struct lower *lo, const char *op, s32 a, s32 b)
+{
+	struct ins *i = emit_op(lo, "%s.pred", op);
+	s32 t = temp(lo, RC_PRED);
+
+	set_use(lo, i, 1, a);
+	if (b != NO_GUARD)
+		set_use(lo, i, 2, b);
+	set_def(lo, i, 0, t);
+	return t;
+}
+
+static char sig_of(enum type t)
+{
+	if (t == TY_F32)
+		return 'f';
+	if (t == TY_F64)
+		return 'F';
+	return class_char(type_class(t));
+}
+
+/* Denormal inputs count as zero with .ftz. */
+static s32 flush(struct lower *lo, s32 a, enum type t)
+{
+	struct ins *i;
+	s32 r;
+
+	if (t != TY_F32 && t != TY_F16 && t != TY_F16X2)
+		lower_unsupported(lo, ".ftz of this type");
+	i = emit_op(lo, "ftz:%s", t == TY_F32 ? "f32" : t == TY_F16 ? "f16" : "f16x2");
+	set_use(lo, i, 1, a);
+	r = temp(lo, type_class(t));
+	set_def(lo, i, 0, r);
+	return r;
+}
+
+/* The comparison of a setp or set as a fresh predicate; both halves of packed types use @half. */
+static s32 compare(struct lower *lo, enum type t, const char *half)
+{
+	static const char *const ops[] = { "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs",
+					   "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", NULL };
+	const char *op = NULL;
+	bool ftz = mod(lo, "ftz");
+	struct ins *i;
+	s32 a, b, r;
+
+	for (u32 k = 0; ops[k] && !op; k++)
+		if (mod(lo, ops[k]))
+			op = ops[k];
+	if (!op || t == TY_NONE)
+		lower_unsupported(lo, NULL);
+	a = src(lo, &lo->p->ops[1], sig_of(t));
+	b = src(lo, &lo->p->ops[2], sig_of(t));
+	if (ftz) {
+		a = flush(lo, a, t);
+		b = flush(lo, b, t);
+	}
+	for (u32 k = 1; k < lo->nmod; k++)
+		if (type_by_name(lo->mod[k].s, lo->mod[k].len) == t) {
+			i = emit_op(lo, "setp.%s.%.*s%s", op, (int)lo->mod[k].len, lo->mod[k].s, half);
+			set_use(lo, i, 1, a);
+			set_use(lo, i, 2, b);
+			r = temp(lo, RC_PRED);
+			set_def(lo, i, 0, r);
+			return r;
+		}
+	lower_unsupported(lo, NULL);
+}
+
+static const char *bool_op(struct lower *lo)
+{
+	if (mod(lo, "and"))
+		return "and";
+	if (mod(lo, "or"))
+		return "or";
+	if (mod(lo, "xor"))
+		return "xor";
+	return NULL;
+}
+
+void lower_setp(struct lower *lo)
+{
+	const char *combine = bool_op(lo);
+	enum type t = mod_type(lo, 0);
+	const struct opnd *d = &lo->p->ops[0];
+	bool packed = t == TY_F16X2 || t == TY_BF16X2;
+	s32 r, q = -1;
+
+	need_ops(lo, combine ? 4 : 3, combine ? 4 : 3);
+	r = compare(lo, t, packed ? ":lo" : "");
+	if (packed)
+		q = compare(lo, t, ":hi");
+	else if (d->second && d->second->kind != O_SINK)
+		q = pred_op(lo, "not", r, NO_GUARD);
+	mods_done(lo);
+	if (combine) {
+		s32 c = pred_src(lo, &lo->p->ops[3]);
+
+		r = pred_op(lo, combine, r, c);
+		if (q >= 0)
+			q = pred_op(lo, combine, q, c);
+	}
+	if (!combine && !d->second && d->kind == O_REG && !d->inverted && lo->cls[d->reg] == RC_PRED) {
+		lo->code[lo->n - 1].r[0] = d->reg; /* the common case writes its predicate directly */
+		return;
+	}
+	if (d->kind != O_SINK) {
+		enum rclass c;
+		s32 p = dst_any(lo, d, RC_PRED, &c);
+
+		if (c != RC_PRED)
+			lower_unsupported(lo, "the result is not a predicate");
+		emit_mov(lo, p, r);
+	}
+	if (d->second && d->second->kind != O_SINK)
+		emit_mov(lo, dst(lo, d->second, 'p'), q);
+}
+
+/* set.cmp.dtype.stype: all ones or 1.0 where the comparison holds. */
+void lower_set(struct lower *lo)
+{
+	const char *combine = bool_op(lo);
+	enum type dt = mod_type(lo, 0), t = mod_type(lo, 1);
+	bool packed = t == TY_F16X2 || t == TY_BF16X2;
+	enum rclass c = type_class(dt);
+	u64 one;
+	s32 r, hi = 0;
+	struct ins *i;
+
+	need_ops(lo, combine ? 4 : 3, combine ? 4 : 3);
+	switch (dt) {
+	case TY_F32:
+		one = 0x3f800000;
+		break;
+	case TY_F16:
+		one = 0x3c00;
+		break;
+	case TY_BF16:
+		one = 0x3f80;
+		break;
+	case TY_F16X2:
+		one = 0x3c003c00;
+		break;
+	case TY_BF16X2:
+		one = 0x3f803f80;
+		break;
+	case TY_U32:
+	case TY_S32:
+	case TY_U16:
+	case TY_S16:
+		one = ~0ull;
+		break;
+	default:
+		lower_unsupported(lo, NULL);
+	}
+	r = compare(lo, t, packed ? ":lo" : "");
+	if (packed)
+		hi = compare(lo, t, ":hi");
+	mods_done(lo);
+	if (combine) {
+		s32 p = pred_src(lo, &lo->p->ops[3]);
+
+		r = pred_op(lo, combine, r, p);
+		if (packed)
+			hi = pred_op(lo, combine, hi, p);
+	}
+	if (packed) {
+		s32 t0 = temp(lo, RC_32), t1 = temp(lo, RC_32);
+
+		if (c != RC_32)
+			lower_unsupported(lo, NULL);
+		i = emit_op(lo, "selp.b32");
+		set_use(lo, i, 1, const_reg(lo, RC_32, one & 0xffff));
+		set_use(lo, i, 2, const_reg(lo, RC_32, 0));
+		set_use(lo, i, 3, r);
+		set_def(lo, i, 0, t0);
+		i = emit_op(lo, "selp.b32");
+		set_use(lo, i, 1, const_reg(lo, RC_32, one & 0xffff0000));
+		set_use(lo, i, 2, const_reg(lo, RC_32, 0));
+		set_use(lo, i, 3, hi);
+		set_def(lo, i, 0, t1);
+		i = emit_op(lo, "or.b32");
+		set_use(lo, i, 1, t0);
+		set_use(lo, i, 2, t1);
+		set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'w'));
+		return;
+	}
+	i = emit_op(lo, "selp.b%u", type_size(dt) * 8);
+	set_use(lo, i, 1, const_reg(lo, c, one));
+	set_use(lo, i, 2, const_reg(lo, c, 0));
+	set_use(lo, i, 3, r);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], class_char(c)));
+}

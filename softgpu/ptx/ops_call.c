@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* The device library functions: vprintf, malloc, free, __assertfail. */
+#include <stdio.h>
+
+#include "softgpu/ptx/heap.h"
+#include "softgpu/ptx/ops.h"
+#include "softgpu/ptx/print.h"
+
+/* The call's operand list: the result's offset in the lane's area or −1, then those of the arguments. */
+static u8 *area(const struct warp *w, u32 lane)
+{
+	return w->regs + w->frame->f->frame_regs + (size_t)lane * w->frame->f->area;
+}
+
+static u64 arg64(const struct warp *w, const struct ins *i, u32 lane, u32 k)
+{
+	u64 v;
+
+	memcpy(&v, area(w, lane) + w->frame->f->ops[i->target + 1 + k], 8);
+	return v;
+}
+
+static void result(const struct warp *w, const struct ins *i, u32 lane, const void *v, size_t size)
+{
+	s32 off = w->frame->f->ops[i->target];
+
+	if (off >= 0)
+		memcpy(area(w, lane) + off, v, size);
+}
+
+HANDLER(call_vprintf)
+{
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+		s32 n = ptx_print(w, i, l, arg64(w, i, l, 0), arg64(w, i, l, 1));
+
+		if (w->stop)
+			return;
+		result(w, i, l, &n, 4);
+	}
+}
+
+HANDLER(call_malloc)
+{
+	struct ptx_heap *h = w->frame->f->m->heap;
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+		u64 p = ptx_heap_alloc(h, arg64(w, i, l, 0));
+
+		result(w, i, l, &p, 8);
+	}
+}
+
+HANDLER(call_free)
+{
+	struct ptx_heap *h = w->frame->f->m->heap;
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+		u64 p = arg64(w, i, l, 0);
+
+		if (p && !ptx_heap_release(h, p)) {
+			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, p, "free of 0x%llx, which this module's malloc did not give (line %u)",
+				  (unsigned long long)p, i->line);
+			return;
+		}
+	}
+}
+
+static const char *string_or(struct warp *w, u32 lane, u64 addr, size_t *len)
+{
+	const char *s = addr ? ptx_lane_string(w, lane, addr, 1024, len) : NULL;
+
+	if (!s) {
+		s = "?";
+		*len = 1;
+	}
+	return s;
+}
+
+/* As CUDA prints it: file:line: function: block: [x,y,z], thread: [x,y,z] Assertion `text` failed. */
+HANDLER(call_assertfail)
+{
+	const struct ptx_launch *p = w->blk->l->p;
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest), line = (u32)arg64(w, i, l, 2);
+		size_t nm, nf, nn;
+		const char *msg = string_or(w, l, arg64(w, i, l, 0), &nm), *file = string_or(w, l, arg64(w, i, l, 1), &nf);
+		const char *func = string_or(w, l, arg64(w, i, l, 3), &nn);
+		char buf[4096];
+		int n = snprintf(buf, sizeof(buf), "%.*s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%.*s` failed.\n",
+				 (int)nf, file, line, (int)nn, func, w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][l],
+				 w->tid[1][l], w->tid[2][l], (int)nm, msg);
+
+		if (p->print && n > 0) {
+			pthread_mutex_lock(&w->blk->l->lock);
+			p->print(p->print_arg, buf, (size_t)n);
+			pthread_mutex_unlock(&w->blk->l->lock);
+		}
+		if (n > 0)
+			buf[n - 1] = 0;
+		ptx_raise(w, i, (int)l, PTX_ASSERT, 0, "%.250s", buf);
+	}
+}
+
+const struct op_row ptx_ops_call[] = {
+	{ "call:vprintf", "", call_vprintf, 0 },
+	{ "call:malloc", "", call_malloc, 0 },
+	{ "call:free", "", call_free, 0 },
+	{ "call:__assertfail", "", call_assertfail, 0 },
+	{ NULL, NULL, NULL, 0 },
+};
