@@ -47,6 +47,7 @@ int proxy_open(struct proxy *p)
 {
 	int err = nl_open(&p->nl);
 
+	p->gone = 0;
 	if (err)
 		return err;
 	p->ctl = open("/dev/rgpu-ctl", O_RDWR | O_CLOEXEC);
@@ -476,23 +477,34 @@ int start_with(struct proxy *p, int fd, __u64 *id)
 	int sfd, err;
 
 	async_begin(&a, async_start);
-	err = proxy_next(p, &r);
-	if (err || r.type != RGPU_REQ_START)
-		return err ? err : -EPROTO;
+	for (;;) {
+		err = proxy_next(p, &r);
+		if (err || r.type != RGPU_REQ_GONE)
+			break;
+		proxy_reply(p, r.id, 0, NULL, 0);
+		p->gone++;
+	}
+	if (err || r.type != RGPU_REQ_START) {
+		printf("Bail out! waited for START: %s, type %u\n", strerror(-err), r.type);
+		exit(1);
+	}
 	sfd = proxy_attach(p, r.session);
 	err = proxy_reply(p, r.id, sfd < 0 ? sfd : 0, NULL, 0);
-	if (async_end(&a))
-		return a.ret;
+	if (async_end(&a) || err) {
+		printf("Bail out! session does not start: %s, %s\n", strerror(-a.ret), strerror(-err));
+		exit(1);
+	}
 	if (id)
 		*id = a.id;
-	return err ? err : sfd;
+	return sfd;
 }
 
 int acknowledge(struct proxy *p)
 {
 	struct request r;
-	int n = 0;
+	int n = p->gone;
 
+	p->gone = 0;
 	while (!proxy_pull(p, &r)) {
 		if (r.type == RGPU_REQ_GONE)
 			n++;

@@ -16,6 +16,7 @@ struct proxy {
 	struct nl nl;
 	int ctl;
 	__u32 epoch;
+	int gone; /* GONEs acknowledged by start_with() since the last acknowledge() */
 };
 
 struct request {
@@ -93,9 +94,9 @@ int async_end(struct async *a);
 /* Returns when the call sleeps in the kernel. */
 void async_sleeps(struct async *a);
 
-/* Starts a session on @fd with @p, all in this process: the session fd, or −errno. */
+/* Starts a session on @fd with @p, all in this process, acknowledging GONEs on the way: the session fd. Else the test is over. */
 int start_with(struct proxy *p, int fd, __u64 *id);
-/* Acknowledges GONE requests until there are none, and says how many. */
+/* Acknowledges GONE requests until there are none, and says how many there were since the last time. */
 int acknowledge(struct proxy *p);
 
 /* The module ------------------------------------------------------------------------------------------------------ */
