@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
 #include "lib/addr.h"
@@ -249,6 +250,7 @@ static void say_bye(struct io *io)
 	memcpy(bye.text, w->end_text, sizeof(bye.text));
 	pthread_mutex_lock(&o->lock);
 	/* The frame that is on its way is finished, and nothing else comes before the last word. */
+	o->ctl_len = 0;
 	if (o->link && output_ctl(o, RGPU_D_BYE, 0, &bye, sizeof(bye)))
 		o->attached = false;
 	while (o->link && !output_pump(w, ROUND_BYTES) && o->want_out && rgpu_ms_left(deadline)) {
@@ -257,6 +259,22 @@ static void say_bye(struct io *io)
 		pthread_mutex_unlock(&o->lock);
 		poll(&p, 1, rgpu_ms_left(deadline));
 		pthread_mutex_lock(&o->lock);
+	}
+	/*
+	 * A socket that is closed with bytes unread resets the connection, and the client may then never see why. It
+	 * closes when it has read this; until then its bytes are read and thrown away.
+	 */
+	while (o->link && w->end_err && rgpu_ms_left(deadline)) {
+		struct pollfd p = { .fd = rgpu_link_fd(o->link), .events = POLLIN };
+		uint8_t nothing[16384];
+		ssize_t n = -1;
+
+		pthread_mutex_unlock(&o->lock);
+		if (poll(&p, 1, rgpu_ms_left(deadline)) > 0)
+			n = recv(p.fd, nothing, sizeof(nothing), MSG_DONTWAIT);
+		pthread_mutex_lock(&o->lock);
+		if (n <= 0)
+			break;
 	}
 	pthread_mutex_unlock(&o->lock);
 }
@@ -283,6 +301,7 @@ void worker_io(struct worker *w)
 			sleep_until_something(&io, busy);
 	}
 	say_bye(&io);
+	worker_retire(w, 0);
 	rgpu_link_free(io.greeting);
 	OPENSSL_cleanse(io.psk, sizeof(io.psk));
 }

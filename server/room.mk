@@ -14,7 +14,7 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 	ar rcs $@ $^
 
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
-SERVER_TESTS := stamps lanes
+SERVER_TESTS := stamps lanes resume hostile process
 
 # The API code: hand-written here, generated in api's room. Without it there is no server yet.
 ifneq ($(SERVER_API_SRC),)
@@ -39,5 +39,7 @@ $(B)/server/tests/%.o: tests/server/%.c
 $(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/test_%.o $(SERVER_TEST_STUB) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread
+
+$(B)/tests/server-process: | $(B)/tests/server-stubd
 
 UNIT_TESTS += $(SERVER_TESTS:%=$(B)/tests/server-%)

@@ -62,10 +62,10 @@ void rig_resume(struct rig *r)
 
 void rig_down(struct rig *r)
 {
+	peer_drop(&r->p);
 	worker_break(&r->w, 0, "the test is over");
 	pthread_join(r->io, NULL);
 	worker_destroy(&r->w);
-	peer_drop(&r->p);
 	free(r->p.out);
 	for (unsigned i = 0; i < RGPU_CHANNELS_MAX; i++)
 		free(r->p.lane[i].bo);
@@ -191,6 +191,8 @@ int peer_step(struct peer *p, struct peer_reply *rep, bool *got, uint32_t *chann
 	*got = false;
 	if (n < 0)
 		return n;
+	p->last_type = h.type;
+	p->last_channel = h.channel;
 	if (channel)
 		*channel = h.channel;
 	switch (h.type) {

@@ -32,6 +32,8 @@ struct peer {
 	struct rgpu_error_frame bye;
 	bool said_bye, quiet_pongs;
 	unsigned pings;
+	uint16_t last_type;
+	uint32_t last_channel;
 	uint8_t frame[RGPU_FRAME_MAX];
 	uint8_t *out; /* bytes gathered by peer_rec() */
 	uint32_t out_len, out_room;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* A session as the API code sees it: devices, contexts, handles, the address window and what is leased in it. */
+#ifndef RGPU_SERVER_SESSION_H
+#define RGPU_SERVER_SESSION_H
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "driver_table.h"
+#include "rgpu_ops.h"
+#include "server/call.h"
+
+#define SRV_DEVICES_MAX	   32
+#define SRV_HANDLE_CHUNK   1024u
+#define SRV_HANDLE_MAX	   (1u << 20) /* of one kind */
+#define SRV_STREAMS_LISTED 64	      /* of one context: with more of them a context is waited for by a thread */
+
+/* See shim/handles.h: the client chose these numbers. */
+#define SRV_HANDLE_TAG	     0x5247ull
+#define SRV_HANDLE_KIND(h)   ((unsigned)((h) >> 44 & 0xf))
+#define SRV_HANDLE_INDEX(h)  ((uint32_t)((h) & 0xffffff))
+
+struct srv_slot {
+	uint64_t handle; /* 0: free */
+	uint64_t ctx;	 /* handle of the context that it dies with, 0 none */
+	void *real;	 /* the driver's pointer; struct srv_ctx, struct srv_module */
+};
+
+struct srv_table {
+	struct srv_slot *chunk[SRV_HANDLE_MAX / SRV_HANDLE_CHUNK];
+};
+
+/* An event of ours that marks a point in a stream. */
+struct srv_mark {
+	CUevent event;
+	struct srv_mark *next;
+};
+
+struct srv_ctx {
+	CUcontext real;
+	unsigned device; /* index in the session */
+	bool primary;
+	atomic_bool per_thread; /* some lane used its per-thread default stream: no other thread can ask about that */
+	pthread_mutex_t lock;	/* marks, streams */
+	struct srv_mark *marks; /* free ones */
+	CUstream stream[SRV_STREAMS_LISTED];
+	unsigned nstreams; /* may exceed what is listed */
+};
+
+struct srv_range_entry {
+	uint64_t addr, bytes;
+	unsigned device;
+};
+
+/* Sorted by address. */
+struct srv_ranges {
+	struct srv_range_entry *list;
+	unsigned n, room;
+};
+
+struct srv_device {
+	CUdevice dev;
+	unsigned list_index;	/* in DEVICE_LIST */
+	_Atomic uint64_t used;	/* bytes leased */
+	uint32_t visible_to;	/* devices of the session, by bit, that access this one's memory */
+};
+
+struct srv_session {
+	pthread_mutex_t handles_lock; /* table; a leaf */
+	struct srv_table table[KIND_MAX];
+	pthread_rwlock_t ranges_lock; /* leases, globals */
+	struct srv_ranges leases, globals;
+	pthread_mutex_t lock; /* window, devices' visible_to; held over driver calls that change mappings */
+	uint64_t window, window_bytes;
+	unsigned ndevices;
+	struct srv_device device[SRV_DEVICES_MAX];
+	pthread_mutex_t print_lock; /* text */
+	char *text;
+	size_t text_len, text_room;
+	bool text_lost;
+};
+
+/* session.c: handles without a call. NULL: none. The slot's content is copied under the lock. */
+bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out);
+/* Kills all handles that die with a context, and gives each to @fn. */
+void session_drop_context(struct srv_session *s, uint64_t ctx, void (*fn)(struct srv_session *s, enum rgpu_kind kind, void *real));
+
+struct srv_ctx *srv_context(struct srv_call *c, uint64_t ctx); /* NULL and the status set */
+/* Makes it current on this thread, whichever that is. */
+CUresult ctx_enter(struct srv_ctx *x);
+/* After a context was destroyed: no thread may believe that it is still current. */
+void ctx_forget_current(void);
+
+bool ranges_add(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned device);
+bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned *device); /* that very entry */
+
+/* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */
+struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r);
+void mark_put(struct srv_ctx *x, struct srv_mark *m);
+
+bool session_has_text(struct srv_session *s);
+void session_print(void *session, const char *text, size_t len);
+
+/* driver.c */
+bool driver_takes_elf(void);
+void driver_set_print(void (*print)(void *, const char *, size_t), void *arg);
+
+#endif

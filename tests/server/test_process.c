@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: MIT
+/* The server as processes, with a stub behind it: keys, versions, sessions, leases, strangers, crashes, restarts. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/clock.h"
+#include "lib/key.h"
+#include "tests/server/peer.h"
+#include "tests/server/stub.h"
+#include "tests/tap.h"
+
+static char dir[64], stubd[PATH_MAX], log_path[128], key_path[128], key2_path[128], state_path[128];
+static struct rgpu_key key, key2;
+static pid_t server;
+static uint16_t port;
+
+struct client {
+	struct rgpu_link *link;
+	struct rgpu_error_frame error; /* the last C_ERROR */
+	struct rgpu_started started;
+	struct rgpu_start start;
+	uint8_t answer[RGPU_FRAME_MAX];
+	ssize_t len;
+	struct peer p;
+};
+
+static char *read_file(const char *path)
+{
+	static char buf[1 << 20];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+
+	buf[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	return buf;
+}
+
+/* Starts @argv with stderr and stdout into @log; its pid. */
+static pid_t spawn(char *const argv[], const char *log)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+		dup2(fd, 1);
+		dup2(fd, 2);
+		close(fd);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+static int run(char *const argv[], const char *log)
+{
+	pid_t pid = spawn(argv, log);
+	int status;
+
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Waits until the log holds @text, @times times. */
+static bool log_has(const char *text, int times)
+{
+	int64_t deadline = rgpu_deadline(PEER_WAIT_MS);
+
+	do {
+		const char *at = read_file(log_path);
+		int n = 0;
+
+		while ((at = strstr(at, text))) {
+			at++;
+			n++;
+		}
+		if (n >= times)
+			return true;
+		usleep(2000);
+	} while (rgpu_ms_left(deadline));
+	return false;
+}
+
+static void server_up(uint16_t at, const char *max)
+{
+	char listen[32];
+	const char *l;
+
+	snprintf(listen, sizeof(listen), "127.0.0.1:%u", at);
+	truncate(log_path, 0);
+	server = spawn((char *[]){ stubd, "--driver", "stub", "--listen", listen, "--key", key_path, "--key", key2_path, "--state-dir",
+				   state_path, "--max-sessions", (char *)max, "--verbose", NULL },
+		       log_path);
+	if (!log_has("listening on", 1)) {
+		printf("Bail out! the server did not start: %s\n", read_file(log_path));
+		exit(1);
+	}
+	l = strstr(read_file(log_path), "listening on 127.0.0.1:");
+	port = atoi(l + strlen("listening on 127.0.0.1:"));
+}
+
+static int server_down(int sig)
+{
+	int status;
+
+	kill(server, sig);
+	waitpid(server, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int dial(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int request(struct client *c, uint16_t type, const void *buf, size_t len)
+{
+	struct rgpu_frame h;
+
+	if (rgpu_link_send_frame(c->link, type, 0, buf, len, PEER_WAIT_MS))
+		return -1;
+	c->len = rgpu_link_recv_frame(c->link, &h, c->answer, sizeof(c->answer), PEER_WAIT_MS);
+	if (c->len < 0)
+		return -1;
+	if (h.type == RGPU_C_ERROR)
+		memcpy(&c->error, c->answer, sizeof(c->error));
+	if (h.type == RGPU_C_STARTED)
+		memcpy(&c->started, c->answer, sizeof(c->started));
+	return h.type;
+}
+
+static int hello(struct client *c, uint16_t major)
+{
+	struct rgpu_hello h = { .magic = RGPU_MAGIC, .major = major, .minor = 7, .agent = "a test 9.9" };
+
+	return request(c, RGPU_C_HELLO, &h, sizeof(h));
+}
+
+static int control_as(struct client *c, const struct rgpu_key *k)
+{
+	int fd = dial(), err;
+
+	if (fd < 0)
+		return -ECONNREFUSED;
+	c->link = rgpu_link_client(fd, k->identity, k->secret);
+	err = rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
+	if (!err && hello(c, RGPU_WIRE_MAJOR) != RGPU_C_WELCOME)
+		err = -EPROTO;
+	return err;
+}
+
+static struct client *client_new(void)
+{
+	static unsigned count;
+	struct client *c = calloc(1, sizeof(*c));
+
+	c->start = (struct rgpu_start){ .epoch = 1, .uid = 1000, .pid = 4000 + count, .comm = "a test" };
+	snprintf((char *)c->start.sid, sizeof(c->start.sid), "session %u", ++count);
+	return c;
+}
+
+static void client_free(struct client *c)
+{
+	peer_drop(&c->p);
+	rgpu_link_free(c->link);
+	free(c->p.out);
+	for (unsigned i = 0; i < RGPU_CHANNELS_MAX; i++)
+		free(c->p.lane[i].bo);
+	free(c);
+}
+
+/* A data connection for the last STARTED. 0, or what the handshake says. */
+static int data_with(struct client *c, const uint8_t token[16], uint32_t lease)
+{
+	struct rgpu_preface pre = { .magic = RGPU_PREFACE_MAGIC, .lease = lease };
+	uint8_t ctx[20], psk[RGPU_KEY_LEN];
+	int fd = dial(), err;
+
+	memcpy(pre.token, token, 16);
+	memcpy(ctx, c->start.sid, 16);
+	memcpy(ctx + 16, &lease, 4);
+	rgpu_link_export(c->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), psk, sizeof(psk));
+	if (fd < 0 || write(fd, &pre, sizeof(pre)) != sizeof(pre))
+		return -ECONNREFUSED;
+	peer_drop(&c->p);
+	c->p.link = rgpu_link_client(fd, RGPU_DATA_IDENTITY, psk);
+	err = rgpu_link_handshake_wait(c->p.link, PEER_WAIT_MS);
+	return err;
+}
+
+static void attach(struct client *c)
+{
+	uint32_t ch[RGPU_CHANNELS_MAX], n = 0;
+
+	for (unsigned i = 0; i < RGPU_CHANNELS_MAX; i++)
+		if (c->p.lane[i].seq)
+			ch[n++] = i;
+	peer_attach(&c->p, ch, n);
+}
+
+static int start(struct client *c, uint16_t type)
+{
+	return request(c, type, &c->start, sizeof(c->start));
+}
+
+/* A client with a session and its data connection. */
+static struct client *whole(bool direct)
+{
+	struct client *c = client_new();
+	int err = control_as(c, &key);
+
+	c->start.flags = direct ? RGPU_START_DIRECT : 0;
+	if (err || start(c, RGPU_C_START) != RGPU_C_STARTED || data_with(c, c->started.token, c->started.lease)) {
+		printf("Bail out! no session: %d %s\n", err, c->error.text);
+		exit(1);
+	}
+	attach(c);
+	return c;
+}
+
+/* STUB_COUNT over channel 0: the worker's own counter, or −1. */
+static int count(struct client *c)
+{
+	struct peer_reply rep;
+	int v;
+
+	if (peer_rec(&c->p, 0, .op = STUB_COUNT, .fence = true) || !peer_reply(&c->p, &rep, NULL))
+		return -1;
+	memcpy(&v, rep.body, 4);
+	return v;
+}
+
+static unsigned sessions(struct client *c)
+{
+	if (request(c, RGPU_C_STATS, NULL, 0) != RGPU_C_STATS_LIST)
+		return 9999;
+	return ((struct rgpu_stats *)c->answer)->nsessions;
+}
+
+static bool sessions_become(struct client *c, unsigned n)
+{
+	int64_t deadline = rgpu_deadline(PEER_WAIT_MS);
+
+	while (sessions(c) != n && rgpu_ms_left(deadline))
+		usleep(10000);
+	return sessions(c) == n;
+}
+
+/* The pid in the last "worker N" of the log. */
+static pid_t last_worker(void)
+{
+	char *at = read_file(log_path), *w = NULL;
+
+	while ((at = strstr(at, ", worker ")))
+		w = at += 9;
+	return w ? atoi(w) : 0;
+}
+
+static void command_line(void)
+{
+	char out[160], why[RGPU_WHY_MAX];
+	struct stat st;
+
+	snprintf(out, sizeof(out), "%s/out", dir);
+	is_int(run((char *[]){ stubd, "--pair", "--key", key_path, NULL }, out), 0, "--pair makes a key");
+	ok(!stat(key_path, &st) && (st.st_mode & 0777) == 0600, "for its owner alone");
+	ok(strstr(read_file(out), "export RGPU_SERVER=127.0.0.1:7478 RGPU_KEY=") && strstr(read_file(out), "rgpu-proxy --server 127.0.0.1:7478 --key "),
+	   "and says how to use it");
+	rgpu_key_load(key_path, &key, why);
+	unlink(out);
+	is_int(run((char *[]){ stubd, "--pair", "--key", key_path, NULL }, out), 0, "--pair again");
+	ok(strstr(read_file(out), key.id), "leaves the key as it is");
+	unlink(out);
+	run((char *[]){ stubd, "--pair", "--key", key2_path, NULL }, out);
+	rgpu_key_load(key2_path, &key2, why);
+	unlink(out);
+	is_int(run((char *[]){ stubd, "--key", key_path, "--listen", "127.0.0.1:7499", NULL }, out), 1, "without a driver there is no server");
+	ok(strstr(read_file(out), "libcuda.so.1"), "it names the genuine driver that it wanted");
+	ok(strstr(read_file(out), "rgpu-server --softgpu --listen 127.0.0.1:7499 --key "), "and prints the exact line with --softgpu");
+	unlink(out);
+	is_int(run((char *[]){ stubd, "--driver", "stub", NULL }, out), 2, "without a key it is wrong usage");
+	ok(strstr(read_file(out), "--pair"), "and says how to make one");
+	unlink(out);
+	is_int(run((char *[]){ stubd, "--driver", "stub", "--key", "nowhere/key", NULL }, out), 1, "a missing key file is an error");
+	unlink(out);
+}
+
+static void strangers(void)
+{
+	struct rgpu_key wrong = key;
+	struct client *c = client_new(), *d = client_new();
+
+	wrong.secret[3] ^= 1;
+	is_int(control_as(c, &wrong), -EACCES, "a wrong key: %s", rgpu_link_why(c->link));
+	rgpu_link_free(c->link);
+	strcpy(wrong.identity, RGPU_PSK_IDENTITY "/00000000");
+	is_int(control_as(c, &wrong), -EACCES, "an unknown key");
+	rgpu_link_free(c->link);
+
+	c->link = rgpu_link_client(dial(), key.identity, key.secret);
+	rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
+	is_int(hello(c, 9), RGPU_C_ERROR, "another version is refused");
+	ok(c->error.err == EPROTO && strstr(c->error.text, "9.7") && strstr(c->error.text, "1.0"), "naming both: %s", c->error.text);
+	rgpu_link_free(c->link);
+
+	c->link = rgpu_link_client(dial(), key.identity, key.secret);
+	rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
+	is_int(request(c, RGPU_C_DEVICES, NULL, 0), RGPU_C_ERROR, "nothing is answered before HELLO: %s", c->error.text);
+	client_free(c);
+
+	is_int(control_as(d, &key), 0, "the right key is let in");
+	ok(!memcmp(d->answer + offsetof(struct rgpu_welcome, driver), "stub", 5), "WELCOME names the driver");
+	is_int(((struct rgpu_welcome *)d->answer)->ndevices, 2, "and how many devices");
+	is_int(request(d, RGPU_C_DEVICES, NULL, 0), RGPU_C_DEVICE_LIST, "DEVICES is answered");
+	is_int(d->len, 2 * (sizeof(struct rgpu_device_entry) + 8), "with both");
+	is_str(((struct rgpu_device_entry *)d->answer)->name, "Stub GPU 0", "by name");
+	is_int(request(d, 77, NULL, 0), RGPU_C_ERROR, "an unknown request: %s", d->error.text);
+	client_free(d);
+}
+
+static void sessions_and_leases(void)
+{
+	struct client *c = whole(false), *d = client_new();
+	struct rgpu_join j = { .device = 1, .index = 1 };
+	struct rgpu_started first = c->started;
+	struct rgpu_stats_session *ss;
+	pid_t worker;
+
+	is_int(count(c), 1, "a call runs in the worker");
+	is_int(first.lease, 1, "the first lease is 1");
+	worker = last_worker();
+	ok(worker > 1 && !kill(worker, 0), "which is a process");
+	is_int(getpgid(worker), worker, "and its own group");
+
+	is_int(start(c, RGPU_C_START), RGPU_C_STARTED, "START again, as after a lost answer");
+	is_int(c->started.lease, 2, "is the same session with the next lease");
+	ok(!peer_until_end(&c->p), "the connection of the older lease is cut");
+	ok(data_with(c, first.token, 1) != 0, "the older token opens nothing");
+	ok(data_with(c, c->started.token, 1) != 0, "nor a lease that it is not for");
+	is_int(data_with(c, c->started.token, 2), 0, "the new one does");
+	attach(c);
+	is_int(count(c), 2, "and the session goes on");
+	{
+		struct rgpu_link *now = c->p.link;
+
+		c->p.link = NULL;
+		ok(data_with(c, c->started.token, 2) != 0, "once");
+		peer_drop(&c->p);
+		c->p.link = now;
+	}
+	is_int(count(c), 3, "the living connection does not care");
+
+	memcpy(j.sid, c->start.sid, 16);
+	is_int(request(c, RGPU_C_JOIN, &j, sizeof(j)), RGPU_C_OK, "a second device joins");
+	is_int(request(c, RGPU_C_JOIN, &j, sizeof(j)), RGPU_C_OK, "JOIN may be said again");
+	j.index = 7;
+	is_int(request(c, RGPU_C_JOIN, &j, sizeof(j)), RGPU_C_ERROR, "a device cannot be number 7: %s", c->error.text);
+	j.device = 9;
+	is_int(request(c, RGPU_C_JOIN, &j, sizeof(j)), RGPU_C_ERROR, "nor can there be a device 9: %s", c->error.text);
+
+	is_int(sessions(c), 2, "STATS: an entry per session and device");
+	ss = (struct rgpu_stats_session *)(c->answer + sizeof(struct rgpu_stats) + 2 * sizeof(struct rgpu_stats_device));
+	ok(ss[0].uid == 1000 && ss[0].pid == c->start.pid && !strcmp(ss[0].comm, "a test"), "with uid, pid and name of the client");
+	is_int(ss[0].mem_used + ss[1].mem_used, 4096 + 8192, "and its memory");
+	is_int(ss[0].records, 3, "and its records");
+
+	control_as(d, &key);
+	memcpy(d->start.sid, c->start.sid, 16);
+	d->start.uid = 1001;
+	is_int(start(d, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME by another user");
+	is_int(d->error.err, EACCES, "is EACCES: %s", d->error.text);
+	d->start.uid = 1000;
+	d->start.epoch = 0;
+	is_int(start(d, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME by an older proxy: %s", d->error.text);
+	d->start.epoch = 3;
+	is_int(start(d, RGPU_C_RESUME), RGPU_C_STARTED, "RESUME by the next proxy, over another control connection");
+	is_int(d->started.lease, 3, "has the next lease");
+	c->start.epoch = 2;
+	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "after which the older one is too late: %s", c->error.text);
+	rgpu_link_free(d->link);
+	d->link = NULL;
+	control_as(d, &key2);
+	is_int(start(d, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME with another key: %s", d->error.text);
+	is_int(sessions(d), 0, "whose STATS do not show the session");
+	ok(((struct rgpu_stats_device *)(d->answer + sizeof(struct rgpu_stats)))->sessions == 1, "but that the device has one");
+	is_int(request(d, RGPU_C_END, &(struct rgpu_join){ .sid = "session 1" }, sizeof(struct rgpu_join)), RGPU_C_OK,
+	       "END of what never was is no error");
+	memcpy(j.sid, c->start.sid, 16);
+	is_int(request(d, RGPU_C_END, &j, sizeof(j)), RGPU_C_ERROR, "END with another key: %s", d->error.text);
+
+	is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END");
+	ok(kill(worker, 0) && errno == ESRCH, "the worker is gone when it is answered");
+	is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END may be said again");
+	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME of an ended session");
+	ok(c->error.err == ESTALE && strstr(c->error.text, "the client program ended"), "is ESTALE and says so: %s", c->error.text);
+	ok(log_has("session start: sid", 1) && log_has("session end: sid", 1), "start and end are in the log");
+	client_free(c);
+	client_free(d);
+}
+
+static void crashes(void)
+{
+	struct client *c = whole(false), *d = whole(false);
+
+	is_int(count(d), 1, "a session beside it");
+	peer_rec(&c->p, 0, .op = STUB_CRASH);
+	ok(!peer_until_end(&c->p), "a worker that crashes takes its connection with it");
+	log_has("killed by signal 9", 1);
+	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME then");
+	ok(c->error.err == ESTALE && strstr(c->error.text, "signal 9"), "is ESTALE with the cause: %s", c->error.text);
+	is_int(count(d), 2, "the other session is untouched");
+	is_int(sessions(d), 1, "and the only one left");
+
+	/* Refused by the API code. */
+	{
+		uint8_t buf[sizeof(c->start) + 6];
+
+		c->start.sid[15] = 'x';
+		c->start.data_len = 6;
+		memcpy(buf, &c->start, sizeof(c->start));
+		memcpy(buf + sizeof(c->start), "refuse", 6);
+		is_int(request(c, RGPU_C_START, buf, sizeof(buf)), RGPU_C_ERROR, "a session that the driver refuses");
+		ok(strstr(c->error.text, "the stub refuses"), "comes back with its words: %s", c->error.text);
+	}
+	is_int(sessions(d), 1, "and leaves none");
+	c->start.data_len = 0;
+	c->start.device = 5;
+	is_int(start(c, RGPU_C_START), RGPU_C_ERROR, "a device that is not there: %s", c->error.text);
+	client_free(c);
+	client_free(d);
+}
+
+static void fin(void)
+{
+	struct client *c, *d, *look = client_new();
+
+	control_as(look, &key);
+	/* The clients of earlier tests were proxies without END: their sessions wait for them. */
+	c = whole(true);
+	d = whole(false);
+	count(c);
+	count(d);
+	{
+		unsigned before = sessions(look);
+
+		peer_drop(&c->p);
+		peer_drop(&d->p);
+		ok(sessions_become(look, before - 1), "FIN of a direct client ends its session");
+		ok(log_has("did not come back within 2.0 s", 1), "after 2 s");
+		is_int(start(d, RGPU_C_RESUME), RGPU_C_STARTED, "FIN of a proxy does not");
+	}
+	client_free(c);
+	client_free(d);
+	client_free(look);
+}
+
+static void hostile(void)
+{
+	struct client *c = whole(false), *bad = whole(false), *late = client_new();
+	static const uint8_t junk[64] = "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n";
+	static const uint8_t half_hello[] = { 0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3 };
+	struct rgpu_preface pre = { .magic = RGPU_PREFACE_MAGIC, .lease = 1 };
+	int flood[400], fd, n;
+	uint8_t byte;
+
+	is_int(count(c), 1, "a session among hostile ones");
+	fd = dial();
+	(void)!write(fd, junk, sizeof(junk));
+	is_int(read(fd, &byte, 1) <= 0, 1, "what speaks no TLS is cut off");
+	close(fd);
+	fd = dial();
+	(void)!write(fd, &pre, sizeof(pre));
+	is_int(read(fd, &byte, 1) <= 0, 1, "so is an invented token");
+	close(fd);
+	memcpy(pre.magic, "RGPUother", 8);
+	fd = dial();
+	(void)!write(fd, &pre, sizeof(pre));
+	is_int(read(fd, &byte, 1) <= 0, 1, "and a preface of something else");
+	close(fd);
+	for (n = 0; n < 400; n++) {
+		flood[n] = dial();
+		if (n % 3 == 0)
+			(void)!write(flood[n], half_hello, sizeof(half_hello));
+		else if (n % 3 == 1)
+			(void)!write(flood[n], "RGPU", 4);
+	}
+	is_int(count(c), 2, "400 connections that say nothing useful");
+	is_int(control_as(late, &key), 0, "do not keep a client out");
+	for (n = 0; n < 400; n++)
+		close(flood[n]);
+
+	{
+		struct rgpu_frame huge = { .len = 0x7fffffff, .type = RGPU_D_RECORDS };
+
+		rgpu_link_write(bad->p.link, &huge, sizeof(huge));
+		ok(peer_until_end(&bad->p) && bad->p.bye.err == EPROTO, "a forged length ends its own session: %s", bad->p.bye.text);
+	}
+	log_has("broken frame", 1);
+	is_int(start(bad, RGPU_C_RESUME), RGPU_C_ERROR, "for good: %s", bad->error.text);
+	is_int(count(c), 3, "and no other");
+
+	/* Garbage inside an authenticated control connection. */
+	is_int(request(late, RGPU_C_START, junk, sizeof(junk)), RGPU_C_ERROR, "a crooked START: %s", late->error.text);
+	is_int(sessions(late), 9999, "ends that control connection");
+	is_int(count(c), 4, "and nothing else");
+	client_free(c);
+	client_free(bad);
+	client_free(late);
+}
+
+static void limits(void)
+{
+	struct client *c = client_new(), *a = client_new();
+
+	control_as(a, &key);
+	for (int i = 0; i < 64; i++) {
+		a->start.sid[0] = 'A' + i;
+		if (start(a, RGPU_C_START) != RGPU_C_STARTED)
+			break;
+	}
+	ok(a->error.err == EUSERS && strstr(a->error.text, "--max-sessions"), "too many sessions: %s", a->error.text);
+	client_free(c);
+	client_free(a);
+}
+
+static void restart(int sig, const char *what)
+{
+	struct client *c = whole(false);
+	uint16_t at = port;
+	pid_t worker = last_worker();
+	int v;
+
+	count(c);
+	count(c);
+	server_down(sig);
+	is_int(count(c), 3, "%s: the session goes on without the listener", what);
+	server_up(at, "16");
+	ok(log_has("session adopted", 1), "the next listener finds the worker");
+	rgpu_link_free(c->link);
+	c->link = NULL;
+	is_int(control_as(c, &key), 0, "the client comes back");
+	is_int(sessions(c), 1, "its session is in STATS");
+	c->start.uid = 7;
+	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "others cannot take it: %s", c->error.text);
+	c->start.uid = 1000;
+	is_int(start(c, RGPU_C_RESUME), RGPU_C_STARTED, "it can");
+	is_int(data_with(c, c->started.token, c->started.lease), 0, "with a new connection");
+	attach(c);
+	v = count(c);
+	is_int(v, 4, "and finds the same worker");
+	{
+		struct rgpu_join j = { 0 };
+
+		memcpy(j.sid, c->start.sid, 16);
+		is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END reaches an adopted worker");
+	}
+	{
+		int64_t deadline = rgpu_deadline(PEER_WAIT_MS);
+
+		/* Nobody of ours waits for it: its zombie is init's. */
+		while (!kill(worker, 0) && rgpu_ms_left(deadline)) {
+			char stat[64], *text;
+
+			snprintf(stat, sizeof(stat), "/proc/%d/stat", worker);
+			text = strrchr(read_file(stat), ')');
+			if (!text || text[2] == 'Z')
+				break;
+			usleep(1000);
+		}
+		ok(rgpu_ms_left(deadline), "it is gone");
+	}
+	client_free(c);
+}
+
+static void stop(void)
+{
+	struct client *c = whole(false), *d = whole(true);
+	pid_t worker = last_worker();
+	char out[160];
+
+	count(c);
+	count(d);
+	snprintf(out, sizeof(out), "%s/out", dir);
+	is_int(run((char *[]){ stubd, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key_path, "--state-dir", state_path, NULL }, out),
+	       1, "a second server in the same state directory is refused");
+	ok(strstr(read_file(out), "another rgpu-server"), "it says so");
+	unlink(out);
+	is_int(server_down(SIGTERM), 0, "SIGTERM ends the server");
+	ok(peer_until_end(&c->p) && c->p.bye.err == ESHUTDOWN, "its clients are told: %s", c->p.bye.text);
+	ok(peer_until_end(&d->p), "all of them");
+	ok(kill(worker, 0) && errno == ESRCH, "and no worker is left");
+	client_free(c);
+	client_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	char cmd[160];
+
+	(void)argc;
+	alarm(240);
+	signal(SIGPIPE, SIG_IGN);
+	snprintf(stubd, sizeof(stubd), "%s/server-stubd", dirname(strdup(argv[0])));
+	snprintf(dir, sizeof(dir), "%s/rgpu-XXXXXX", getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 30 ? getenv("TMPDIR") : "/tmp");
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(log_path, sizeof(log_path), "%s/log", dir);
+	snprintf(key_path, sizeof(key_path), "%s/key", dir);
+	snprintf(key2_path, sizeof(key2_path), "%s/key2", dir);
+	snprintf(state_path, sizeof(state_path), "%s/state", dir);
+
+	command_line();
+	server_up(0, "16");
+	strangers();
+	sessions_and_leases();
+	crashes();
+	fin();
+	hostile();
+	limits();
+	server_down(SIGTERM);
+	server_up(0, "16");
+	restart(SIGUSR1, "SIGUSR1");
+	restart(SIGKILL, "kill -9");
+	stop();
+
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
+	(void)!system(cmd);
+	return tap_done();
+}
