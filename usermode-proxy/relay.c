@@ -23,6 +23,7 @@
 #define SWEEP_EVERY    (1000 * MS)
 #define SPIN_MAX       (30 * 1000LL)
 #define BACKOFF_MAX_MS 1000
+#define ROUNDS	       16 /* of the pump between two looks for kicks */
 
 #ifdef RGPU_KILL_POINTS
 void (*relay_kill_point)(const char *where);
@@ -288,7 +289,22 @@ static void tick(struct rgpu_relay *r)
 struct nap {
 	uint32_t waits; /* program's waits when the thread last slept */
 	bool deprived;	/* they receive: the link is not polled */
+	unsigned rounds; /* since kicks were last collected */
 };
+
+/* New channels, and ends of old ones. @gone: the descriptor says that the session is over. */
+static void collect_kicks(struct rgpu_relay *r, struct nap *nap, bool gone)
+{
+	int err = gone ? -ENODEV : relay_kicks(r);
+
+	nap->rounds = 0;
+	if (err == -ENODEV) {
+		r->gone = true;
+		__atomic_store_n(&r->over, 1, __ATOMIC_SEQ_CST);
+	} else if (err) {
+		relay_fail(r, err, "reading kicks: %s", strerror(-err));
+	}
+}
 
 /* Sleeps until something happens. The lock is held, and dropped meanwhile. */
 static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
@@ -323,6 +339,8 @@ static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
 		if (n > 0 && p[0].revents)
 			drain(r->poke_fd);
 		pthread_mutex_lock(&r->lock);
+		if (n > 0 && p[1].revents)
+			collect_kicks(r, nap, p[1].revents & POLLHUP);
 		if (!n && r->ack_lazy && ms)
 			ack_idle(r);
 	}
@@ -359,25 +377,22 @@ static void *relay_main(void *arg)
 {
 	struct rgpu_relay *r = arg;
 	struct nap nap = { 0 };
-	int err;
+	uint32_t n;
 
 	pthread_mutex_lock(&r->lock);
+	n = r->ops->nchannels ? r->ops->nchannels(r->arg) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		relay_chan_open(r, i);
 	while (!stopping(r) && !r->gone) {
-		err = relay_kicks(r);
-		if (err == -ENODEV) {
-			r->gone = true;
-			__atomic_store_n(&r->over, 1, __ATOMIC_SEQ_CST);
-			break;
-		}
-		if (err)
-			relay_fail(r, err, "reading kicks: %s", strerror(-err));
 		if (r->lost_at && !r->failed)
 			recover(r);
 		tick(r);
-		while (relay_pump(r) || spin(r))
-			if (!r->failed && relay_kicks(r))
-				break;
-		sleep_until_event(r, &nap);
+		while (!r->gone && (relay_pump(r) || spin(r)))
+			/* Without sleep, nobody polls: channels that are new must not wait. */
+			if (++nap.rounds >= ROUNDS && r->ops->kicked)
+				collect_kicks(r, &nap, false);
+		if (!r->gone)
+			sleep_until_event(r, &nap);
 	}
 	while (relay_unlock(r))
 		;

@@ -13,6 +13,17 @@ $(B)/lib/librgpu-engine.a: $(ENGINE_OBJS)
 
 ALL += $(B)/lib/librgpu-engine.a
 
+PROXY_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,main config kern session pool devices requests)
+NL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0 2>/dev/null)
+
+$(B)/usermode-proxy/kern.o: override CFLAGS += $(NL_CFLAGS)
+
+$(B)/bin/rgpu-proxy: $(PROXY_OBJS) $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 $(LIBS_BASE)
+
+ALL += $(B)/bin/rgpu-proxy
+
 # What client libraries and tools link to reach a GPU: both transports, and all that they stand on.
 TRANSPORT_OBJS := $(patsubst %,$(B)/transport/%.o,transport transport_direct transport_kmod)
 LIBS_TRANSPORT := $(LIBS_BASE)

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/* rgpu-proxy: serves the rgpu module's programs from one server. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/log.h"
+#include "usermode-proxy/config.h"
+#include "usermode-proxy/devices.h"
+#include "usermode-proxy/requests.h"
+
+#define AGENT	      "rgpu-proxy 0.1"
+#define REGISTER_MS   5000 /* a predecessor that was just killed may still be on its way out */
+#define REGISTER_EACH 100
+
+/* A successor has our sessions: their mappings are gone, and a thread of ours that goes on writing ends here. */
+static void on_sigbus(int sig)
+{
+	static const char line[] = "rgpu-proxy: another rgpu-proxy has taken over the sessions\n";
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
+	_exit(1);
+}
+
+static int open_ctl(const char *path, char why[RGPU_WHY_MAX])
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT || errno == ENXIO)
+		return rgpu_why(why, -errno, "there is no %s: the rgpu module is not loaded (modprobe rgpu)", path);
+	if (errno == EACCES || errno == EPERM)
+		return rgpu_why(why, -errno, "no permission for %s: run as its owner (the user rgpu-proxy), or as root", path);
+	return rgpu_why(why, -errno, "cannot open %s: %s", path, strerror(errno));
+}
+
+/* A try that fails spoils both descriptors, so each opens its own. */
+static int try_register(const char *path, struct requests *rq, struct kern_limits *limits, char why[RGPU_WHY_MAX])
+{
+	int err;
+
+	rq->ctl_fd = open_ctl(path, why);
+	if (rq->ctl_fd < 0)
+		return rq->ctl_fd;
+	err = kern_open(&rq->kern, why);
+	if (err) {
+		close(rq->ctl_fd);
+		return err;
+	}
+	err = kern_register(rq->kern, rq->ctl_fd, limits, why);
+	if (err) {
+		kern_close(rq->kern);
+		close(rq->ctl_fd);
+	}
+	return err;
+}
+
+static int become_proxy(const char *path, struct requests *rq, char why[RGPU_WHY_MAX])
+{
+	struct timespec pause = { .tv_nsec = REGISTER_EACH * 1000000L };
+	struct kern_limits limits;
+	int err;
+
+	for (int ms = 0;; ms += REGISTER_EACH) {
+		err = try_register(path, rq, &limits, why);
+		if (err != -EBUSY || ms >= REGISTER_MS)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (err == -EBUSY)
+		return rgpu_why(why, err, "another rgpu-proxy is running: one serves all programs of a machine; stop it first");
+	if (err)
+		return err;
+	rq->epoch = limits.epoch;
+	rq->recover_secs = limits.recover_secs;
+	return 0;
+}
+
+/* Until a signal ends us, or the module does. */
+static int loop(struct requests *rq, int signals, char why[RGPU_WHY_MAX])
+{
+	struct pollfd p[3] = {
+		{ .fd = kern_fd(rq->kern), .events = POLLIN }, { .fd = rq->ctl_fd, .events = POLLIN }, { .fd = signals, .events = POLLIN }
+	};
+	int err;
+
+	for (;;) {
+		err = requests_pull(rq, why);
+		if (err)
+			return err;
+		if (poll(p, 3, -1) < 0 && errno != EINTR)
+			return rgpu_why(why, -errno, "poll: %s", strerror(errno));
+		if (p[2].revents)
+			return 0;
+		if (p[1].revents & (POLLHUP | POLLERR))
+			return rgpu_why(why, -ENODEV, "the rgpu module is going away");
+		if (kern_drain(rq->kern))
+			return rgpu_why(why, -EIO, "the netlink socket broke");
+	}
+}
+
+static int catch_signals(void)
+{
+	struct sigaction bus = { .sa_handler = on_sigbus };
+	sigset_t end;
+
+	sigaction(SIGBUS, &bus, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigaddset(&end, SIGINT);
+	/* Before any thread: they all inherit it. */
+	pthread_sigmask(SIG_BLOCK, &end, NULL);
+	return signalfd(-1, &end, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void raise_fd_limit(void)
+{
+	struct rlimit r;
+
+	/* Four descriptors a session. */
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int run(const struct proxy_config *cfg, char why[RGPU_WHY_MAX])
+{
+	struct requests rq = { .server = cfg->server };
+	int signals = catch_signals(), err;
+	struct rgpu_ctl *ctl;
+
+	raise_fd_limit();
+	rq.pool = pool_new(&cfg->server, &cfg->key, AGENT);
+	ctl = rgpu_ctl_new(&cfg->server, &cfg->key, AGENT);
+	if (signals < 0 || !rq.pool || !ctl)
+		return rgpu_why(why, -ENOMEM, "no memory or descriptors to begin with");
+	err = become_proxy(cfg->ctl, &rq, why);
+	if (!err)
+		err = requests_recover(&rq, why);
+	if (!err)
+		err = devices_run(rq.kern, ctl, &cfg->server, why);
+	if (!err)
+		err = loop(&rq, signals, why);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct proxy_config cfg;
+	char why[RGPU_WHY_MAX];
+	int err;
+
+	rgpu_log_init("rgpu-proxy", RGPU_LOG_INFO);
+	err = proxy_config(argc, argv, &cfg, why);
+	if (err > 0)
+		return 0; /* --help or --version were answered */
+	if (!err)
+		err = run(&cfg, why);
+	if (err) {
+		rgpu_err("%s", why);
+		return err == -EINVAL ? 2 : 1;
+	}
+	/* What runs is left to a successor: the kernel takes our descriptors, and the sessions wait. */
+	rgpu_note("ends; running programs wait for the next rgpu-proxy");
+	_exit(0);
+}
