@@ -16,5 +16,5 @@ $(B)/tests/relay/%.o: tests/relay/%.c
 $(B)/tests/relay_%: $(B)/tests/relay/test_%.o $(RELAY_TEST_OBJS) $(B)/lib/librgpu-base.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link order)
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link order cut)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
