@@ -49,6 +49,9 @@ def rpc(row):
     if fence:
         out.append('\tint r;')
     out.append('')
+    for a in row.args:
+        if a.dir == 'out' and not a.length:
+            out.append(f'\t*{a.name} = 0;')
     if rec.size:
         out += [f'\tb = rgpu_begin(c, {flag}, 0, {size});', '\tif (!b)', '\t\treturn c->status;',
                 f'\t*b = (struct rec_{row.name}){{']
@@ -119,6 +122,8 @@ def exported(table, row, kinds):
     for a in handles:
         adopt = 'true' if row.ctx_arg == a.name else 'false'
         out += ['\tif (!r)', f'\t\tr = rgpu_use(&c, KIND_{a.param}, {a.name}, {adopt}, &w_{a.name}, &obj_{a.name});']
+    if row.same_arg:
+        out += [f'\tif (!r && obj_{row.same_arg}->context != c.context)', '\t\tr = CUDA_ERROR_INVALID_HANDLE;']
     for a in row.args:
         if 'check' in a.attrs:
             out += [f'\tif (!r && !{expr(a.attrs["check"])})', '\t\tr = CUDA_ERROR_INVALID_VALUE;']

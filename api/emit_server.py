@@ -55,7 +55,8 @@ def function(table, row, kinds):
         out += ['\tif (!srv_enter(c, a.ctx))', '\t\treturn;']
     if new:
         out += [f'\tif (!srv_fresh(c, KIND_{new.param}, a.{new.name}))', '\t\treturn;']
-    out += [f'\tif (!{ptr}) {{', '\t\tsrv_fail(c, CUDA_ERROR_NOT_SUPPORTED);', '\t\treturn;', '\t}']
+    have = f'!{ptr}' if table.library == 'cuda' else f'!srv_need_{table.library}() || !{ptr}'
+    out += [f'\tif ({have}) {{', '\t\tsrv_fail(c, CUDA_ERROR_NOT_SUPPORTED);', '\t\treturn;', '\t}']
     if dead:
         out += [f'\tif (!srv_take(c, KIND_{dead.param}, a.{dead.name}, &h_{dead.name}))', '\t\treturn;']
     call = []
@@ -98,9 +99,9 @@ def c_out(arg, kinds):
 
 
 def functions(table, kinds):
-    header = '<cuda.h>' if table.library == 'cuda' else f'"{table.library}_api.h"'
+    header = '<cuda.h>' if table.library == 'cuda' else f'"{table.library}_proto.h"'
     out = head(f'Runs the records of {table.library}', ['"server/call.h"', '"rgpu_ops.h"', '"driver_table.h"'] +
-               ([] if table.library == 'cuda' else [header]))
+               ([] if table.library in ('cuda', 'rgpu') else [header]))
     gen = [r for r in table.rows if r.op is not None and r.server == 'gen']
     hand = [r for r in table.rows if r.op is not None and r.server == 'hand']
     for row in gen:
@@ -125,13 +126,16 @@ def finder(tables):
 
 def driver_header(tables, kinds):
     out = head('The libraries that the server calls, as tables filled by dlopen',
-               ['<cuda.h>'] + [f'"{t.library}_api.h"' for t in tables if t.library not in ('cuda', 'rgpu')])
+               ['<stdbool.h>', '<cuda.h>'] + [f'"{t.library}_proto.h"' for t in tables if t.library not in ('cuda', 'rgpu')])
     for t in tables:
         if t.library == 'rgpu':
             continue
         out.append(f'struct driver_{t.library} {{')
         out += [f'\t__typeof__({n}) *{n};' for n, _ in driver_names(t)]
-        out += ['};', f'extern struct driver_{t.library} drv_{t.library};', '']
+        out += ['};', f'extern struct driver_{t.library} drv_{t.library};']
+        if t.library != 'cuda':
+            out += ['/* Loads the library when it is first needed; false: there is none. */', f'bool srv_need_{t.library}(void);']
+        out.append('')
     return guard('RGPU_GEN_DRIVER_TABLE_H', out)
 
 

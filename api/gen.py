@@ -110,7 +110,7 @@ def generate(args):
         put(f'driver_{t.library}.inc', emit_server.driver_names_inc(t))
         header = '"shim/cuda_api.h"' if t.library == 'cuda' else f'"shim/{t.library}_api.h"'
         if t.library != 'cuda':
-            put(f'{t.library}_api.h', emit_client.prototypes(t, kinds))
+            put(f'{t.library}_proto.h', emit_client.prototypes(t, kinds))
         put(f'client_{t.library}.c', emit_client.functions(t, kinds, header, 'rgpu_rpc.h'))
         exports = os.path.join(here, f'lib{t.library}-13.0-exports.txt')
         if os.path.exists(exports):

@@ -16,7 +16,7 @@ A table is text, one statement a logical line; a line that begins with a blank c
 MODE is quiet (issued, nobody waits), fence (waits for the reply), local (answered on the client: no record, ID is -).
 OPTIONS: client=hand (the exported function is hand-written), client=none (so is what writes the record), server=hand; noctx
 (the record names no context);
-ctx=ARG (the call belongs to that handle's context, else to the current one); ptsz, ptds (a second symbol with that ending,
+ctx=ARG (the call belongs to that handle's context, else to the current one); same=ARG (that handle must be of it); ptsz, ptds (a second symbol with that ending,
 for which stream 0 is the per-thread default stream).
 
 ARGS: [new|del|out|in] TYPE NAME[[LENGTH]] [keep=HANDLE.FIELD] [from=HANDLE.FIELD] [bytes=(EXPR)] [check=(EXPR)] [mode=HANDLE.FIELD]
@@ -76,6 +76,7 @@ class Row:
         self.client = self.server = 'gen'
         self.ctx = True         # the record names a context
         self.ctx_arg = None
+        self.same_arg = None
         self.variant = None     # 'ptsz' or 'ptds'
         self.op = None
 
@@ -260,6 +261,8 @@ class Parser:
         names = [a.name for a in args]
         if len(set(names)) != len(names):
             self.refuse('two arguments have one name')
+        if 'ctx' in names:
+            self.refuse('"ctx" is the name of every record\'s context: call the argument otherwise')
         for word in m[4].split():
             self.option(row, word)
         self.check(row)
@@ -277,6 +280,8 @@ class Parser:
             row.variant = word
         elif key == 'ctx' and row.arg(value) and row.arg(value).base == 'kind':
             row.ctx_arg = value
+        elif key == 'same' and row.arg(value) and row.arg(value).base == 'kind':
+            row.same_arg = value
         else:
             self.refuse(f'unknown option "{word}"')
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include "server/call_wait.h"
 
+#define STREAMS_ASKED 64 /* a context with more of them is waited for by a thread */
+
 struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r)
 {
 	struct srv_mark *m;
@@ -99,15 +101,20 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 		w->arg = arg;
 		w->mark[0] = mark_new(x, stream, &r);
 	}
-	if (r) {
+	/* Out of memory with a copy under way: wait for it here rather than free what it uses. */
+	if (!w)
+		drv_cuda.cuCtxSynchronize();
+	if (!w) {
 		srv_fail(c, r);
-		/* The driver may still use the buffers; it failed, so nobody can tell when it will not: they are given up. */
-		free(w);
 		return;
 	}
-	if (stream == CU_STREAM_PER_THREAD)
-		atomic_store(&x->per_thread, true);
-	w->n = 1;
+	w->n = !r;
+	if (r) {
+		/* No mark can be set in a context that has failed; it does not run what it was given either. */
+		c->ready_arg = w;
+		c->status = finish(c, w, r);
+		return;
+	}
 	answer(c, w);
 }
 
@@ -268,7 +275,7 @@ static void sync_by_marks(struct srv_call *c, struct srv_ctx *x, CUstream *strea
 
 void srv_CTX_SYNC(struct srv_call *c)
 {
-	CUstream stream[SRV_STREAMS_LISTED + 1];
+	CUstream stream[STREAMS_ASKED + 1];
 	struct rec_CTX_SYNC a;
 	struct srv_ctx *x;
 	unsigned n;
@@ -277,11 +284,11 @@ void srv_CTX_SYNC(struct srv_call *c)
 		return;
 	begin_answer(c);
 	pthread_mutex_lock(&x->lock);
-	n = x->nstreams;
-	if (n <= SRV_STREAMS_LISTED)
+	n = x->unlisted ? STREAMS_ASKED + 1 : x->nstreams;
+	if (n <= STREAMS_ASKED && n)
 		memcpy(stream, x->stream, n * sizeof(*stream));
 	pthread_mutex_unlock(&x->lock);
-	if (n > SRV_STREAMS_LISTED || atomic_load(&x->per_thread)) {
+	if (n > STREAMS_ASKED || atomic_load(&c->session->per_thread)) {
 		sync_by_thread(c, x);
 		return;
 	}

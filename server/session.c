@@ -76,6 +76,8 @@ bool srv_use(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **re
 
 	if (kind == KIND_stream && handle < RGPU_SENTINELS_stream) {
 		*real = (void *)handle;
+		if (*real == CU_STREAM_PER_THREAD)
+			atomic_store(&c->session->per_thread, true);
 		return true;
 	}
 	if (!session_find(c->session, kind, handle, &slot))
@@ -97,6 +99,7 @@ bool srv_fresh(struct srv_call *c, enum rgpu_kind kind, uint64_t handle)
 	return free ? true : bad_handle(c, kind);
 }
 
+/* Without memory for the list the context remembers that it is not complete. */
 static void list_stream(struct srv_call *c, uint64_t ctx, CUstream stream, bool add)
 {
 	struct srv_slot slot;
@@ -107,22 +110,25 @@ static void list_stream(struct srv_call *c, uint64_t ctx, CUstream stream, bool 
 	x = slot.real;
 	pthread_mutex_lock(&x->lock);
 	if (add) {
-		if (x->nstreams < SRV_STREAMS_LISTED)
-			x->stream[x->nstreams] = stream;
-		x->nstreams++;
-	} else {
-		unsigned listed = x->nstreams < SRV_STREAMS_LISTED ? x->nstreams : SRV_STREAMS_LISTED;
+		if (x->nstreams == x->room) {
+			unsigned more = x->room ? x->room * 2 : 16;
+			CUstream *p = realloc(x->stream, more * sizeof(*p));
 
-		for (unsigned i = 0; i < listed; i++)
-			if (x->stream[i] == stream) {
-				x->stream[i] = x->stream[listed - 1];
-				/* Those that found no place are unknown: only an empty list begins anew. */
-				if (x->nstreams > SRV_STREAMS_LISTED)
-					x->stream[listed - 1] = NULL;
-				break;
+			if (p) {
+				x->stream = p;
+				x->room = more;
 			}
-		x->nstreams--;
+		}
+		if (x->nstreams < x->room)
+			x->stream[x->nstreams++] = stream;
+		else
+			x->unlisted = true;
 	}
+	for (unsigned i = 0; !add && i < x->nstreams; i++)
+		if (x->stream[i] == stream) {
+			x->stream[i] = x->stream[--x->nstreams];
+			break;
+		}
 	pthread_mutex_unlock(&x->lock);
 }
 

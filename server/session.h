@@ -15,7 +15,6 @@
 #define SRV_DEVICES_MAX	   32
 #define SRV_HANDLE_CHUNK   1024u
 #define SRV_HANDLE_MAX	   (1u << 20) /* of one kind */
-#define SRV_STREAMS_LISTED 64	      /* of one context: with more of them a context is waited for by a thread */
 
 /* See shim/handles.h: the client chose these numbers. */
 #define SRV_HANDLE_TAG	     0x5247ull
@@ -42,11 +41,11 @@ struct srv_ctx {
 	CUcontext real;
 	unsigned device; /* index in the session */
 	bool primary;
-	atomic_bool per_thread; /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t lock;	/* marks, streams */
 	struct srv_mark *marks; /* free ones */
-	CUstream stream[SRV_STREAMS_LISTED];
-	unsigned nstreams; /* may exceed what is listed */
+	CUstream *stream;
+	unsigned nstreams, room;
+	bool unlisted; /* there was no memory to list one */
 };
 
 struct srv_range_entry {
@@ -76,6 +75,7 @@ struct srv_session {
 	uint64_t window, window_bytes;
 	unsigned ndevices;
 	struct srv_device device[SRV_DEVICES_MAX];
+	atomic_bool per_thread; /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t print_lock; /* text */
 	char *text;
 	size_t text_len, text_room;

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* Launches, and what is set on and asked about kernels. */
+#include <string.h>
+#include "server/call_module.h"
+
+#define ATTRS_MAX  64u
+#define PARAMS_MAX 8192u /* of one kernel: 32 KiB of them */
+
+/* Events in attributes come under their wire names. Attributes are known ones: a new client may know more than we do. */
+static bool take_attrs(struct srv_call *c, CUlaunchAttribute *attr, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		void *event;
+
+		switch (attr[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+			break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+			if (!srv_use(c, KIND_event, (uint64_t)attr[i].value.programmaticEvent.event, &event))
+				return false;
+			attr[i].value.programmaticEvent.event = event;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+			if (!srv_use(c, KIND_event, (uint64_t)attr[i].value.launchCompletionEvent.event, &event))
+				return false;
+			attr[i].value.launchCompletionEvent.event = event;
+			break;
+		default:
+			srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+			return false;
+		}
+	}
+	return true;
+}
+
+static CUresult launch(const struct rec_LAUNCH *a, CUfunction f, CUstream stream, CUlaunchAttribute *attr, unsigned n, void **params)
+{
+	CUlaunchConfig cfg = {
+		.gridDimX = a->grid_x, .gridDimY = a->grid_y, .gridDimZ = a->grid_z, .blockDimX = a->block_x, .blockDimY = a->block_y,
+		.blockDimZ = a->block_z, .sharedMemBytes = a->shared, .hStream = stream, .attrs = attr,
+	};
+
+	if (a->cooperative)
+		attr[n++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+	cfg.numAttrs = n;
+	if (!n)
+		return drv_cuda.cuLaunchKernel(f, a->grid_x, a->grid_y, a->grid_z, a->block_x, a->block_y, a->block_z, a->shared, stream, params,
+					       NULL);
+	if (!drv_cuda.cuLaunchKernelEx)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return drv_cuda.cuLaunchKernelEx(&cfg, f, params, NULL);
+}
+
+void srv_LAUNCH(struct srv_call *c)
+{
+	CUlaunchAttribute attr[ATTRS_MAX + 1];
+	uint32_t at = sizeof(struct rec_LAUNCH);
+	const void *attrs, *packed;
+	struct srv_module *m;
+	struct srv_func *f;
+	struct rec_LAUNCH a;
+	CUfunction real;
+	void *stream;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx))
+		return;
+	f = srv_function(c, a.module, a.index, &m, &real);
+	if (!f)
+		return;
+	if (a.nattrs > ATTRS_MAX || a.param_bytes != f->param_bytes || f->nparams > PARAMS_MAX) {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	attrs = srv_bytes(c, &at, a.nattrs * sizeof(*attr));
+	packed = attrs ? srv_bytes(c, &at, a.param_bytes) : NULL;
+	if (!packed)
+		return;
+	memcpy(attr, attrs, a.nattrs * sizeof(*attr));
+	if (!take_attrs(c, attr, a.nattrs))
+		return;
+	{
+		void *params[f->nparams + 1];
+
+		for (uint32_t i = 0; i < f->nparams; i++)
+			params[i] = (uint8_t *)packed + m->param[f->first_param + i].offset;
+		srv_fail(c, launch(&a, real, stream, attr, a.nattrs, f->nparams ? params : NULL));
+	}
+}
+
+void srv_FUNC_SET(struct srv_call *c)
+{
+	struct rec_FUNC_SET a;
+	struct srv_module *m;
+	CUfunction real;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
+		return;
+	if (!drv_cuda.cuFuncSetAttribute)
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+	else
+		srv_fail(c, drv_cuda.cuFuncSetAttribute(real, a.attribute, a.value));
+}
+
+void srv_FUNC_CACHE(struct srv_call *c)
+{
+	struct rec_FUNC_CACHE a;
+	struct srv_module *m;
+	CUfunction real;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
+		return;
+	if (!drv_cuda.cuFuncSetCacheConfig)
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+	else
+		srv_fail(c, drv_cuda.cuFuncSetCacheConfig(real, a.config));
+}
+
+void srv_OCCUPANCY(struct srv_call *c)
+{
+	struct rep_OCCUPANCY r = { 0 };
+	struct rec_OCCUPANCY a;
+	struct srv_module *m;
+	CUfunction real;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
+		return;
+	if (!drv_cuda.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) {
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	srv_fail(c, drv_cuda.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&r.blocks, real, a.block, a.shared, a.flags));
+	srv_answer(c, &r, sizeof(r));
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+/* The session's own records: the address window, leases in it, contexts, peers and device printf. */
+#include <stdlib.h>
+#include <string.h>
+#include "api/hello.h"
+#include "server/call_module.h"
+#include "server/session.h"
+
+#define GRANULE	       (2ull << 20)
+#define WINDOW_MIN     (4ull << 30)
+#define IMAGES_PTX     1u
+#define IMAGES_PTX_ELF 3u
+
+void srv_OPEN(struct srv_call *c)
+{
+	struct rep_OPEN r = { .images = driver_takes_elf() ? IMAGES_PTX_ELF : IMAGES_PTX, .server_version = RGPU_API_VERSION };
+	struct srv_session *s = c->session;
+	CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+	struct rec_OPEN a;
+	CUdeviceptr base;
+
+	if (!srv_body(c, &a, sizeof(a)))
+		return;
+	if (a.api_version > RGPU_API_VERSION || a.bytes % GRANULE || a.hint % GRANULE || s->leases.n) {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	if (s->window_bytes)
+		drv_cuda.cuMemAddressFree(s->window, s->window_bytes);
+	s->window_bytes = 0;
+	/* As much as both can have: a process limit may leave less than what was asked. */
+	for (uint64_t n = a.bytes; status && n >= WINDOW_MIN; n = n / 2 / GRANULE * GRANULE) {
+		status = drv_cuda.cuMemAddressReserve(&base, n, GRANULE, a.hint, 0);
+		if (!status) {
+			s->window = r.base = base;
+			s->window_bytes = r.size = n;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	srv_fail(c, status);
+	srv_answer(c, &r, sizeof(r));
+}
+
+void srv_LANE_RESET(struct srv_call *c)
+{
+	c->status = 0; /* a lane has no state of its own yet: contexts are named in each record */
+}
+
+static CUresult set_access(struct srv_session *s, uint64_t addr, uint64_t bytes, unsigned owner)
+{
+	CUmemAccessDesc desc[SRV_DEVICES_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->ndevices; i++)
+		if (s->device[owner].visible_to & 1u << i)
+			desc[n++] = (CUmemAccessDesc){ .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[i].dev },
+						       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	return drv_cuda.cuMemSetAccess(addr, bytes, desc, n);
+}
+
+static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[a->device].dev } };
+	CUmemGenericAllocationHandle h;
+	bool listed;
+	CUresult r;
+
+	r = drv_cuda.cuMemCreate(&h, a->bytes, &prop, 0);
+	if (r)
+		return r;
+	r = drv_cuda.cuMemMap(a->addr, a->bytes, 0, h, 0);
+	/* The mapping keeps the memory. */
+	drv_cuda.cuMemRelease(h);
+	if (r)
+		return r;
+	r = set_access(s, a->addr, a->bytes, a->device);
+	if (!r) {
+		pthread_rwlock_wrlock(&s->ranges_lock);
+		listed = ranges_add(&s->leases, a->addr, a->bytes, a->device);
+		pthread_rwlock_unlock(&s->ranges_lock);
+		if (!listed)
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	if (r)
+		drv_cuda.cuMemUnmap(a->addr, a->bytes);
+	else
+		atomic_fetch_add(&s->device[a->device].used, a->bytes);
+	return r;
+}
+
+void srv_LEASE(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rec_LEASE a;
+
+	if (!srv_body(c, &a, sizeof(a)))
+		return;
+	if (a.device >= s->ndevices || !a.bytes || a.bytes > s->window_bytes || a.addr < s->window ||
+	    a.addr - s->window > s->window_bytes - a.bytes) {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	srv_fail(c, lease(s, &a));
+	pthread_mutex_unlock(&s->lock);
+}
+
+void srv_UNLEASE(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rec_UNLEASE a;
+	unsigned device;
+	bool mine;
+
+	if (!srv_body(c, &a, sizeof(a)))
+		return;
+	pthread_mutex_lock(&s->lock);
+	pthread_rwlock_wrlock(&s->ranges_lock);
+	mine = ranges_drop(&s->leases, a.addr, a.bytes, &device);
+	pthread_rwlock_unlock(&s->ranges_lock);
+	if (mine) {
+		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
+		atomic_fetch_sub(&s->device[device].used, a.bytes);
+	} else {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static struct srv_ctx *ctx_new(CUcontext real, unsigned device, bool primary)
+{
+	struct srv_ctx *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->real = real;
+	x->device = device;
+	x->primary = primary;
+	pthread_mutex_init(&x->lock, NULL);
+	return x;
+}
+
+/* What the client answers about a context from then on; its two replies are laid out alike. */
+static void describe(struct srv_call *c, struct srv_ctx *x)
+{
+	struct rep_CTX_RETAIN r = { 0 };
+
+	ctx_enter(x);
+	if (!drv_cuda.cuCtxGetApiVersion || drv_cuda.cuCtxGetApiVersion(x->real, &r.api_version))
+		r.api_version = 0;
+	if (drv_cuda.cuCtxGetStreamPriorityRange)
+		drv_cuda.cuCtxGetStreamPriorityRange(&r.least, &r.greatest);
+	for (unsigned i = 0; i < sizeof(r.limits) / sizeof(*r.limits); i++) {
+		size_t v;
+
+		r.limits[i] = drv_cuda.cuCtxGetLimit && !drv_cuda.cuCtxGetLimit(&v, i) ? v : UINT64_MAX;
+	}
+	srv_answer(c, &r, sizeof(r));
+}
+_Static_assert(sizeof(struct rep_CTX_RETAIN) == sizeof(struct rep_CTX_CREATE), "one answer for both");
+
+void srv_CTX_RETAIN(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rec_CTX_RETAIN a;
+	struct srv_ctx *x;
+	CUcontext real;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_fresh(c, KIND_context, a.handle))
+		return;
+	if (a.device >= s->ndevices) {
+		srv_fail(c, CUDA_ERROR_INVALID_DEVICE);
+		return;
+	}
+	if (drv_cuda.cuDevicePrimaryCtxSetFlags_v2)
+		r = drv_cuda.cuDevicePrimaryCtxSetFlags_v2(s->device[a.device].dev, a.flags);
+	if (!r)
+		r = drv_cuda.cuDevicePrimaryCtxRetain(&real, s->device[a.device].dev);
+	if (r) {
+		srv_fail(c, r);
+		return;
+	}
+	x = ctx_new(real, a.device, true);
+	if (!x) {
+		drv_cuda.cuDevicePrimaryCtxRelease_v2(s->device[a.device].dev);
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	srv_put(c, KIND_context, a.handle, x, 0);
+	describe(c, x);
+}
+
+void srv_CTX_CREATE(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rec_CTX_CREATE a;
+	struct srv_ctx *x;
+	CUcontext real;
+	CUresult r;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_fresh(c, KIND_context, a.handle))
+		return;
+	if (a.device >= s->ndevices || !drv_cuda.cuCtxCreate_v2 || !drv_cuda.cuCtxDestroy_v2) {
+		srv_fail(c, a.device >= s->ndevices ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	r = drv_cuda.cuCtxCreate_v2(&real, a.flags, s->device[a.device].dev);
+	/* It has become current here, unasked. */
+	ctx_forget_current();
+	if (r) {
+		srv_fail(c, r);
+		return;
+	}
+	x = ctx_new(real, a.device, false);
+	if (!x) {
+		drv_cuda.cuCtxDestroy_v2(real);
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	srv_put(c, KIND_context, a.handle, x, 0);
+	describe(c, x);
+}
+
+/* The driver ends what lived in a context; what is ours of it ends here. */
+static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
+{
+	if (kind == KIND_module || kind == KIND_library)
+		module_drop(s, real);
+}
+
+/*
+ * Calls that are still answered later hold the context's own structure: it stays, a few bytes until the session ends. Their
+ * marks are asked once more and fail.
+ */
+void srv_CTX_RELEASE(struct srv_call *c)
+{
+	struct rec_CTX_RELEASE a;
+	struct srv_ctx *x;
+	CUdevice dev;
+	void *real;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_take(c, KIND_context, a.handle, &real))
+		return;
+	x = real;
+	dev = c->session->device[x->device].dev;
+	session_drop_context(c->session, a.handle, drop);
+	if (a.reset && drv_cuda.cuDevicePrimaryCtxReset_v2)
+		r = drv_cuda.cuDevicePrimaryCtxReset_v2(dev);
+	if (x->primary && !r)
+		r = drv_cuda.cuDevicePrimaryCtxRelease_v2(dev);
+	ctx_forget_current();
+	srv_fail(c, r);
+}
+
+void srv_CTX_DESTROY(struct srv_call *c)
+{
+	struct rec_CTX_DESTROY a;
+	struct srv_ctx *x;
+	void *real;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.handle)))
+		return;
+	if (x->primary) {
+		srv_fail(c, CUDA_ERROR_INVALID_CONTEXT);
+		return;
+	}
+	if (!srv_take(c, KIND_context, a.handle, &real))
+		return;
+	session_drop_context(c->session, a.handle, drop);
+	srv_fail(c, drv_cuda.cuCtxDestroy_v2(x->real));
+	ctx_forget_current();
+}
+
+/* Leased memory has its access per device, whatever the contexts: what is leased later follows visible_to. */
+void srv_PEER(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct srv_ctx *x, *peer;
+	struct rec_PEER a;
+	CUresult r;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !(peer = srv_context(c, a.peer)) || !srv_enter(c, a.ctx))
+		return;
+	if (!drv_cuda.cuCtxEnablePeerAccess || !drv_cuda.cuCtxDisablePeerAccess) {
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	r = a.enable ? drv_cuda.cuCtxEnablePeerAccess(peer->real, 0) : drv_cuda.cuCtxDisablePeerAccess(peer->real);
+	/* Access that was given to leases is not taken back: another context of the device may have it. */
+	pthread_mutex_lock(&s->lock);
+	if (!r && a.enable && !(s->device[peer->device].visible_to & 1u << x->device)) {
+		s->device[peer->device].visible_to |= 1u << x->device;
+		for (unsigned i = 0; i < s->leases.n && !r; i++)
+			if (s->leases.list[i].device == peer->device)
+				r = set_access(s, s->leases.list[i].addr, s->leases.list[i].bytes, peer->device);
+	}
+	pthread_mutex_unlock(&s->lock);
+	srv_fail(c, r);
+}
+
+void srv_cuCtxSetLimit(struct srv_call *c)
+{
+	struct rec_cuCtxSetLimit a;
+	struct rep_cuCtxSetLimit r = { 0 };
+	size_t now = 0;
+	CUresult status;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx))
+		return;
+	if (!drv_cuda.cuCtxSetLimit || !drv_cuda.cuCtxGetLimit) {
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	status = drv_cuda.cuCtxSetLimit(a.limit, a.value);
+	if (!status)
+		status = drv_cuda.cuCtxGetLimit(&now, a.limit);
+	r.now = now;
+	srv_fail(c, status);
+	srv_answer(c, &r, sizeof(r));
+}
+
+void srv_PRINT(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rep_PRINT r = { 0 };
+	size_t n;
+
+	pthread_mutex_lock(&s->print_lock);
+	n = s->text_len < SRV_OUT_MAX - sizeof(r) ? s->text_len : SRV_OUT_MAX - sizeof(r);
+	r.more = n < s->text_len;
+	srv_answer(c, &r, sizeof(r));
+	if (n)
+		memcpy(c->out + sizeof(r), s->text, n);
+	c->out_len += n;
+	s->text_len -= n;
+	if (s->text_len)
+		memmove(s->text, s->text + n, s->text_len);
+	else
+		s->text_lost = false;
+	pthread_mutex_unlock(&s->print_lock);
+}

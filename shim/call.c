@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/* One call from its beginning to its status: what generated and hand-written functions share. */
+#include "shim/call.h"
+
+#include <string.h>
+#include "shim/count.h"
+#include "shim/ctx.h"
+#include "shim/cuda_api.h"
+#include "shim/handles.h"
+#include "shim/session.h"
+#include "shim/thread.h"
+
+/* Stands for the streams that are names and no objects. Never written. */
+static struct rgpu_obj sentinel;
+
+static const unsigned sentinels[KIND_MAX] = { [KIND_stream] = RGPU_SENTINELS_stream };
+
+static void adopt_context(struct rgpu_call *c, struct rgpu_obj *context)
+{
+	c->context = context;
+	c->ctx = context->handle;
+	c->session = ctx_of(context)->device->session;
+}
+
+int rgpu_enter(struct rgpu_call *c, uint16_t op)
+{
+	uint64_t current;
+	int r = process_ready();
+
+	*c = (struct rgpu_call){ .op = op };
+	if (r)
+		return r;
+	current = thread_context();
+	if (current) {
+		struct rgpu_obj *context = handle_find(KIND_context, current);
+
+		if (!context || !ctx_of(context)->alive)
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		adopt_context(c, context);
+	}
+	return 0;
+}
+
+int rgpu_use(struct rgpu_call *c, enum rgpu_kind kind, const void *handle, bool adopt, uint64_t *wire, struct rgpu_obj **obj)
+{
+	uint64_t h = (uint64_t)handle;
+
+	if (h < sentinels[kind]) {
+		*wire = h;
+		*obj = &sentinel;
+		return c->context ? 0 : CUDA_ERROR_INVALID_CONTEXT;
+	}
+	*obj = handle_find(kind, h);
+	if (!*obj)
+		return kind == KIND_context ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
+	*wire = h;
+	if (adopt)
+		adopt_context(c, (*obj)->context);
+	return 0;
+}
+
+int rgpu_mint(struct rgpu_call *c, enum rgpu_kind kind, uint64_t *wire, struct rgpu_obj **obj)
+{
+	if (!c->context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*obj = handle_new(kind, c->context);
+	if (!*obj)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*wire = (*obj)->handle;
+	return 0;
+}
+
+void rgpu_retire(struct rgpu_obj *obj)
+{
+	handle_free(obj);
+}
+
+int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int128 len)
+{
+	struct block b;
+
+	(void)c;
+	if (!len)
+		return 0;
+	if (len < 0 || !heap_find(addr, &b) || addr - b.range.start + (unsigned __int128)len > b.asked)
+		return CUDA_ERROR_INVALID_VALUE;
+	return 0;
+}
+
+void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
+{
+	size_t len = sizeof(struct rgpu_rec) + nseg * sizeof(struct rgpu_seg) + body;
+
+	c->remote = c->sent = false;
+	c->rec = NULL;
+	if (!c->session) {
+		c->status = CUDA_ERROR_INVALID_CONTEXT;
+		return NULL;
+	}
+	len = (len + RGPU_REC_ALIGN - 1) & ~(size_t)(RGPU_REC_ALIGN - 1);
+	if (len > RGPU_REC_MAX) {
+		c->status = CUDA_ERROR_INVALID_VALUE;
+		return NULL;
+	}
+	c->lane = session_lane(c->session, &c->status);
+	if (!c->lane)
+		return NULL;
+	c->rec = lane_begin(c->lane, c->op, flags, nseg, len, &c->status);
+	if (!c->rec)
+		return NULL;
+	return (uint8_t *)(c->rec + 1) + nseg * sizeof(struct rgpu_seg);
+}
+
+/* From here on the device has work, as far as anybody here knows. */
+static void mark_busy(struct rgpu_call *c)
+{
+	if (c->context)
+		atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter), memory_order_release);
+}
+
+uint64_t call_publish(struct rgpu_call *c, bool place)
+{
+	c->sent = true;
+	return lane_publish(c->lane, c->rec, place);
+}
+
+int rgpu_send(struct rgpu_call *c)
+{
+	int r;
+
+	call_publish(c, true);
+	mark_busy(c);
+	r = session_take_pending(c->session, c->op);
+	c->remote = r;
+	return r;
+}
+
+void call_part(struct rgpu_call *c)
+{
+	call_publish(c, false);
+	mark_busy(c);
+}
+
+int call_wait(struct rgpu_call *c, struct fence *f)
+{
+	int r = lane_wait(c->lane, f);
+
+	if (r)
+		return r;
+	c->remote = true;
+	if (f->status)
+		return f->status;
+	return session_take_pending(c->session, c->op);
+}
+
+void call_expect(struct rgpu_call *c, struct fence *f)
+{
+	f->seq = call_publish(c, false);
+	mark_busy(c);
+	lane_expect(c->lane, f);
+	count_round_trip(c->op);
+}
+
+int rgpu_fence(struct rgpu_call *c, void *out, size_t room)
+{
+	struct fence f = { .out = out, .room = room };
+
+	if (room)
+		memset(out, 0, room);
+	call_expect(c, &f);
+	return call_wait(c, &f);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/* Moves bytes between host and device: small ones in the record, pinned ones from where they lie, others through staging slots. */
+#include "shim/copy.h"
+
+#include <string.h>
+#include "rgpu_rpc.h"
+#include "shim/call_int.h"
+#include "shim/ctx.h"
+#include "shim/pinned.h"
+#include "shim/session.h"
+#include "shim/staging.h"
+
+#define INLINE_UP   (32u << 10)
+#define INLINE_DOWN (8u << 10)
+
+/* Small enough that copying the next piece and sending this one overlap, large enough to be few. */
+static uint64_t piece_of(uint64_t bytes)
+{
+	uint64_t p = bytes / STAGING_SLOTS;
+
+	return p < (256u << 10) ? 256u << 10 : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : p & ~(uint64_t)4095;
+}
+
+static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream, uint32_t inlined)
+{
+	struct rec_H2D *b;
+
+	c->op = OP_H2D;
+	b = rgpu_begin(c, flags, nseg, sizeof(*b) + inlined);
+	if (b)
+		*b = (struct rec_H2D){ .ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined };
+	return b;
+}
+
+static int up_inline(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream)
+{
+	struct rec_H2D *b = begin_up(c, 0, 0, dst, bytes, stream, bytes);
+
+	if (!b)
+		return c->status;
+	memcpy(b + 1, src, bytes);
+	return rgpu_send(c);
+}
+
+static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream, bool sync)
+{
+	for (;;) {
+		uint64_t n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
+		bool last = n == bytes;
+
+		if (!begin_up(c, last && sync ? RGPU_REC_FENCE : 0, 1, dst, n, stream, 0))
+			return c->status;
+		*rgpu_segs(c) = (struct rgpu_seg){ .bo = bo, .dir = RGPU_SEG_SEND, .off = off, .len = n };
+		if (last)
+			return sync ? rgpu_fence(c, NULL, 0) : rgpu_send(c);
+		call_part(c);
+		dst += n;
+		off += n;
+		bytes -= n;
+	}
+}
+
+static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint64_t bytes, uint64_t stream)
+{
+	uint64_t piece = piece_of(bytes);
+
+	for (;;) {
+		uint64_t n = bytes < piece ? bytes : piece;
+		struct rgpu_lane *l;
+		struct slot *slot;
+		int r;
+
+		l = session_lane(c->session, &r);
+		slot = l ? staging_slot(l, &r) : NULL;
+		if (!slot)
+			return r;
+		memcpy(slot->mem, src, n);
+		if (!begin_up(c, 0, 1, dst, n, stream, 0))
+			return c->status;
+		*rgpu_segs(c) = (struct rgpu_seg){ .bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n };
+		slot->seq = l->seq + 1;
+		if (n == bytes)
+			return rgpu_send(c);
+		call_part(c);
+		dst += n;
+		src += n;
+		bytes -= n;
+	}
+}
+
+int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
+{
+	uint64_t off;
+	uint32_t bo;
+	int r;
+
+	if (!bytes)
+		return 0;
+	/* The bytes are read now: a copy to there must have arrived. */
+	r = pinned_await(src);
+	if (r)
+		return r;
+	if (bytes <= INLINE_UP)
+		return up_inline(c, dst, src, bytes, stream);
+	if (pinned_bo(src, bytes, &bo, &off))
+		return up_pinned(c, dst, bo, off, bytes, stream, sync);
+	return up_staged(c, dst, src, bytes, stream);
+}
+
+static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t src, uint64_t bytes, uint64_t stream, uint32_t inlined)
+{
+	struct rec_D2H *b;
+
+	c->op = OP_D2H;
+	b = rgpu_begin(c, flags, nseg, sizeof(*b));
+	if (b)
+		*b = (struct rec_D2H){ .ctx = c->ctx, .src = src, .bytes = bytes, .hStream = stream, .inlined = inlined };
+	return b;
+}
+
+static int down_inline(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream)
+{
+	struct {
+		struct rep_D2H head;
+		uint8_t bytes[INLINE_DOWN];
+	} reply;
+	int r;
+
+	if (!begin_down(c, RGPU_REC_FENCE, 0, src, bytes, stream, bytes))
+		return c->status;
+	reply.head.text = 0;
+	{
+		struct fence f = { .out = &reply, .room = sizeof(reply) };
+
+		call_expect(c, &f);
+		r = call_wait(c, &f);
+		if (f.done && f.got >= sizeof(reply.head) + bytes)
+			memcpy(dst, reply.bytes, bytes);
+		else if (!r)
+			r = CUDA_ERROR_UNKNOWN;
+	}
+	if (!r && reply.head.text)
+		print_fetch(c->session);
+	return r;
+}
+
+static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
+{
+	struct rep_D2H reply = { 0 };
+	int r;
+
+	for (;;) {
+		uint64_t n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
+		bool last = n == bytes;
+
+		if (!begin_down(c, last && sync ? RGPU_REC_FENCE : 0, 1, src, n, stream, 0))
+			return c->status;
+		*rgpu_segs(c) = (struct rgpu_seg){ .bo = bo, .dir = RGPU_SEG_RECV, .off = off, .len = n };
+		if (last)
+			break;
+		call_part(c);
+		src += n;
+		off += n;
+		bytes -= n;
+	}
+	if (sync) {
+		r = rgpu_fence(c, &reply, sizeof(reply));
+		if (!r && reply.text)
+			print_fetch(c->session);
+		return r;
+	}
+	r = rgpu_send(c);
+	pinned_receives(dst, c->context, stream, c->rec->stamp);
+	return r;
+}
+
+/* A piece on its way. */
+struct piece {
+	struct fence fence;
+	struct rep_D2H reply;
+	struct slot *slot;
+	uint8_t *dst;
+	uint64_t bytes;
+};
+
+static int land(struct rgpu_call *c, struct piece *p)
+{
+	int r = call_wait(c, &p->fence);
+
+	/* A short answer without an error would leave old bytes in the slot: never hand those out. */
+	if (!r && p->fence.bulk != p->bytes)
+		r = CUDA_ERROR_UNKNOWN;
+	if (!r)
+		memcpy(p->dst, p->slot->mem, p->bytes);
+	return r;
+}
+
+/* All slots but one are asked for ahead, so that receiving and copying out overlap. */
+static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t bytes, uint64_t stream)
+{
+	uint64_t piece = piece_of(bytes), asked = 0;
+	struct piece pieces[STAGING_SLOTS];
+	unsigned head = 0, tail = 0;
+	uint32_t text = 0;
+	int r = 0, s;
+
+	while (head != tail || (asked < bytes && !r)) {
+		if (asked < bytes && !r && tail - head < STAGING_SLOTS) {
+			struct piece *p = &pieces[tail % STAGING_SLOTS];
+			struct rgpu_lane *l = session_lane(c->session, &r);
+			uint64_t n = bytes - asked < piece ? bytes - asked : piece;
+
+			*p = (struct piece){ .dst = dst + asked, .bytes = n };
+			p->slot = l ? staging_slot(l, &r) : NULL;
+			if (!p->slot)
+				continue;
+			if (!begin_down(c, RGPU_REC_FENCE, 1, src + asked, n, stream, 0)) {
+				r = c->status;
+				continue;
+			}
+			*rgpu_segs(c) = (struct rgpu_seg){ .bo = p->slot->bo, .dir = RGPU_SEG_RECV, .off = p->slot->off, .len = n };
+			p->fence.out = &p->reply;
+			p->fence.room = sizeof(p->reply);
+			call_expect(c, &p->fence);
+			asked += n;
+			tail++;
+			continue;
+		}
+		s = land(c, &pieces[head % STAGING_SLOTS]);
+		if (s && !r)
+			r = s;
+		text |= pieces[head % STAGING_SLOTS].reply.text;
+		head++;
+	}
+	if (!r && text)
+		print_fetch(c->session);
+	return r;
+}
+
+int copy_to_host(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
+{
+	uint64_t off;
+	uint32_t bo;
+
+	if (!bytes)
+		return 0;
+	if (pinned_bo(dst, bytes, &bo, &off) && (!sync || bytes > INLINE_DOWN))
+		return down_pinned(c, dst, bo, off, src, bytes, stream, sync);
+	if (bytes <= INLINE_DOWN)
+		return down_inline(c, dst, src, bytes, stream);
+	return down_staged(c, dst, src, bytes, stream);
+}

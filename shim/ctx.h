@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A context: what the program may ask about it, and its device. */
+#ifndef RGPU_SHIM_CTX_H
+#define RGPU_SHIM_CTX_H
+
+#include <stdbool.h>
+#include "shim/call.h"
+#include "shim/cuda_api.h"
+
+#define CTX_LIMITS 12 /* CUlimit 0 … 11 */
+
+struct device;
+
+struct ctx {
+	struct device *device;
+	struct rgpu_obj *obj;
+	bool alive;   /* a primary context dies and comes back; a created one dies with its handle */
+	bool primary;
+	unsigned flags;
+	unsigned api_version;
+	int least, greatest; /* stream priorities */
+	uint64_t limits[CTX_LIMITS];
+	unsigned long long id;
+	CUfunc_cache cache;
+	CUsharedconfig banks;
+	uint64_t peers; /* bit per device ordinal: access enabled */
+};
+
+static inline struct ctx *ctx_of(struct rgpu_obj *context)
+{
+	return context->data;
+}
+
+/* The call's context: a CUcontext of the program, or the current one for NULL. A CUresult. */
+int ctx_use(struct rgpu_call *c, CUcontext ctx);
+
+/* Waits until all contexts of the device have done what they were given; parked memory is then free. A CUresult. */
+int ctx_sync_device(struct device *d);
+/* cuCtxSynchronize of the call's context. */
+int ctx_sync(struct rgpu_call *c);
+
+/* Fetches device printf text that the server holds and writes it to stdout. */
+void print_fetch(struct rgpu_session *s);
+
+#endif

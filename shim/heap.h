@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Device addresses named by the client: the window that both sides reserve, leases of memory in it, and the allocator on top. */
+#ifndef RGPU_SHIM_HEAP_H
+#define RGPU_SHIM_HEAP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "shim/ranges.h"
+
+struct device;
+struct rgpu_session;
+struct rgpu_obj;
+
+/* Addresses [base, base + size): PROT_NONE here, reserved at the server. */
+struct window {
+	pthread_mutex_t lock; /* space */
+	uint64_t base, size;
+	struct space *space; /* addresses that no lease covers */
+};
+
+int window_open(struct rgpu_session *s); /* a CUresult */
+
+#define HEAP_ALIGN 512u
+#define HEAP_BINS  64
+#define HEAP_SMALL (1u << 20)
+
+/* A piece of a segment, in use or free. */
+struct block {
+	struct range range; /* in the process's allocations while in use */
+	struct device *device;
+	struct rgpu_obj *context; /* that allocated it */
+	struct segment *segment; /* NULL: a module's global */
+	struct block *left, *right; /* neighbours in the segment */
+	struct block *next, **at;   /* in a bin, or in the parked list */
+	uint64_t asked; /* bytes that the program asked for: range.bytes is rounded up */
+	uint64_t stamp; /* parked: the session's counter when it was freed */
+	uint64_t id;	/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	bool free;
+};
+
+/*
+ * Per device. Blocks up to HEAP_SMALL come from shared segments, larger ones have a lease of their own.
+ *
+ * A freed block may still be used by a kernel that runs. CUDA's cuMemFree waits for that; here the block is parked until a
+ * wait that began after it was freed has seen the device idle, so that free costs no round trip and blocks nobody.
+ */
+struct heap {
+	pthread_mutex_t lock;
+	struct block *bins[HEAP_BINS];
+	struct block *parked, **parked_end;
+	uint64_t parked_bytes;
+	struct segment *cached;	/* whole leases of large blocks that nobody uses */
+	uint64_t cached_bytes, leased, used; /* used: what the program holds, and what is parked */
+	_Atomic uint64_t busy;	/* the counter when the device was last given work; 0: none since it was seen idle */
+};
+
+void heap_init(struct heap *h);
+/* 0 and *addr, a CUresult otherwise: OUT_OF_MEMORY is the server's answer, given at the call. */
+int heap_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, uint64_t *addr);
+int heap_free(uint64_t addr); /* INVALID_VALUE: @addr is no allocation's beginning */
+/* The allocation that contains @addr, copied; false: none. */
+bool heap_find(uint64_t addr, struct block *out);
+/* Memory that came with a module: known by its address, never freed by itself. 0 or OUT_OF_MEMORY. */
+int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, uint64_t bytes);
+void heap_drop_global(uint64_t addr);
+/* A wait that began when the session's counter was @stamp found all of the device's work done. */
+void heap_idle(struct device *d, uint64_t stamp);
+void heap_drop_context(struct rgpu_obj *context); /* frees what it allocated */
+uint64_t heap_unused(struct device *d);		  /* bytes leased that nobody uses */
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/* Launches: checks what the driver would refuse at the call, packs the parameters, and sends one record. */
+#include <string.h>
+#include "lib/log.h"
+#include "rgpu_rpc.h"
+#include "shim/handles.h"
+#include "shim/module_int.h"
+
+#define ATTRS_MAX  64u
+#define PARAMS_MAX 32768u
+
+struct launch {
+	CUlaunchConfig cfg;
+	bool cooperative;
+	void **params, **extra;
+	const void *packed; /* parameters as one buffer, from extra */
+	size_t packed_bytes;
+};
+
+static int device_limit(const struct device *d, CUdevice_attribute a, int otherwise)
+{
+	int v = device_attribute(d, a);
+
+	return v > 0 ? v : otherwise;
+}
+
+/*
+ * Whether all blocks of a cooperative or a cluster launch fit at once is the device's to say, and CUDA says it at the
+ * call: such a launch waits for its answer.
+ */
+static bool asks_device(const struct launch *l)
+{
+	bool ask = l->cooperative;
+
+	for (unsigned i = 0; i < l->cfg.numAttrs; i++)
+		ask |= l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE || l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+	return ask;
+}
+
+/* What CUDA refuses at the call: else the answer would come with a later one (law 3). */
+static int check_shape(const struct device *d, const struct func *f, const CUlaunchConfig *g)
+{
+	uint64_t threads = (uint64_t)g->blockDimX * g->blockDimY * g->blockDimZ, regs;
+	int64_t shared = (int64_t)f->attrs[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] + g->sharedMemBytes, room;
+
+	if (!g->gridDimX || !g->gridDimY || !g->gridDimZ || !g->blockDimX || !g->blockDimY || !g->blockDimZ)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (g->gridDimX > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
+	    g->gridDimY > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
+	    g->gridDimZ > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535) ||
+	    g->blockDimX > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
+	    g->blockDimY > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
+	    g->blockDimZ > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
+	    threads > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* 48 KiB for all, more for kernels that were allowed more. */
+	room = device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10);
+	if (g->sharedMemBytes > INT32_MAX ||
+	    (shared > room && (int64_t)g->sharedMemBytes > f->attrs[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 && threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	regs = f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 ? f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] * threads : 0;
+	if (regs > (uint64_t)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, INT32_MAX))
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	return 0;
+}
+
+/* The `extra` form: a buffer and its size. */
+static int read_extra(struct launch *l)
+{
+	for (void **e = l->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+		if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			l->packed = e[1];
+		else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE && e[1])
+			l->packed_bytes = *(const size_t *)e[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return l->packed || !l->packed_bytes ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int check_params(struct launch *l, const struct func *f)
+{
+	int r;
+
+	if (l->extra && l->params)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (f->param_bytes > PARAMS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->extra) {
+		r = read_extra(l);
+		if (r)
+			return r;
+		return l->packed_bytes < f->param_bytes ? CUDA_ERROR_INVALID_VALUE : 0;
+	}
+	if (f->nparams && !l->params)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (!l->params[i])
+			return CUDA_ERROR_INVALID_VALUE;
+	return 0;
+}
+
+/* Attributes travel as they are, handles in them under their wire names. One that is not known here is refused, not dropped. */
+static int check_attrs(struct launch *l, CUlaunchAttribute *out)
+{
+	if (l->cfg.numAttrs > ATTRS_MAX || (l->cfg.numAttrs && !l->cfg.attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < l->cfg.numAttrs; i++) {
+		const CUlaunchAttribute *a = &l->cfg.attrs[i];
+		CUevent event = NULL;
+
+		out[i] = *a;
+		switch (a->id) {
+		case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+			break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+			event = a->value.programmaticEvent.event;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+			event = a->value.launchCompletionEvent.event;
+			break;
+		default:
+			rgpu_err("launch attribute %d is not supported", a->id);
+			return CUDA_ERROR_NOT_SUPPORTED;
+		}
+		if (event && !handle_find(KIND_event, (uint64_t)event))
+			return CUDA_ERROR_INVALID_HANDLE;
+	}
+	return 0;
+}
+
+static void pack(const struct launch *l, const struct func *f, uint8_t *at)
+{
+	if (l->extra) {
+		memcpy(at, l->packed, f->param_bytes);
+		return;
+	}
+	for (uint32_t i = 0; i < f->nparams; i++)
+		memcpy(at + f->params[i].offset, l->params[i], f->params[i].bytes);
+}
+
+static int launch(struct launch *l, const void *handle)
+{
+	CUlaunchAttribute attrs[ATTRS_MAX];
+	struct rgpu_obj *stream, *context;
+	uint64_t wstream, wmodule;
+	struct rec_LAUNCH *b;
+	struct rgpu_call c;
+	struct func *f;
+	size_t nattrs;
+	bool fence;
+	int r = rgpu_enter(&c, OP_LAUNCH);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (!r)
+		r = func_use(handle, &f, &wmodule, &context);
+	if (!r)
+		r = rgpu_use(&c, KIND_stream, l->cfg.hStream, false, &wstream, &stream);
+	if (r)
+		return r;
+	if ((context && context != c.context) || (stream->context && stream->context != c.context))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = check_shape(ctx_of(c.context)->device, f, &l->cfg);
+	if (!r)
+		r = check_params(l, f);
+	if (!r)
+		r = check_attrs(l, attrs);
+	if (r)
+		return r;
+	nattrs = l->cfg.numAttrs * sizeof(*attrs);
+	fence = asks_device(l);
+	b = rgpu_begin(&c, fence ? RGPU_REC_FENCE : 0, 0, sizeof(*b) + nattrs + f->param_bytes);
+	if (!b)
+		return c.status;
+	*b = (struct rec_LAUNCH){
+		.ctx = c.ctx,
+		.module = wmodule,
+		.index = f->index,
+		.cooperative = l->cooperative,
+		.hStream = wstream,
+		.grid_x = l->cfg.gridDimX,
+		.grid_y = l->cfg.gridDimY,
+		.grid_z = l->cfg.gridDimZ,
+		.block_x = l->cfg.blockDimX,
+		.block_y = l->cfg.blockDimY,
+		.block_z = l->cfg.blockDimZ,
+		.shared = l->cfg.sharedMemBytes,
+		.nattrs = l->cfg.numAttrs,
+		.param_bytes = f->param_bytes,
+	};
+	memcpy(b + 1, attrs, nattrs);
+	/* Holes between parameters carry no bytes of the ring's past. */
+	memset((uint8_t *)(b + 1) + nattrs, 0, f->param_bytes);
+	pack(l, f, (uint8_t *)(b + 1) + nattrs);
+	return fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);
+}
+
+static int launch_plain(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+			     CUstream stream, void **params, void **extra, bool cooperative)
+{
+	struct launch l = {
+		.cfg = { .gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by, .blockDimZ = bz,
+			 .sharedMemBytes = shared, .hStream = stream },
+		.cooperative = cooperative,
+		.params = params,
+		.extra = extra,
+	};
+
+	return launch(&l, f);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
+			unsigned int shared, CUstream hStream, void **kernelParams, void **extra)
+{
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream, kernelParams, extra, false);
+}
+
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+			     unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams, void **extra)
+{
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, extra, false);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+				   unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams)
+{
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream, kernelParams, NULL, true);
+}
+
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+					unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams)
+{
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, NULL, true);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct launch l = { .params = kernelParams, .extra = extra };
+
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	l.cfg = *config;
+	return launch(&l, f);
+}
+
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct launch l = { .params = kernelParams, .extra = extra };
+
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	l.cfg = *config;
+	if (!l.cfg.hStream)
+		l.cfg.hStream = CU_STREAM_PER_THREAD;
+	return launch(&l, f);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* cuMemcpy and its kin: where the two ends lie, and what each call promises; the bytes are moved by copy.c. */
+#include <string.h>
+#include "rgpu_rpc.h"
+#include "shim/copy.h"
+#include "shim/ctx.h"
+#include "shim/session.h"
+
+#define LEGACY	   ((CUstream)0)
+#define PER_THREAD CU_STREAM_PER_THREAD
+
+static int enter(struct rgpu_call *c, CUstream hStream, uint64_t *wire)
+{
+	struct rgpu_obj *obj;
+	int r = rgpu_enter(c, RGPU_NO_OP);
+
+	return r ? r : rgpu_use(c, KIND_stream, hStream, true, wire, &obj);
+}
+
+static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hStream, bool sync)
+{
+	struct rgpu_call c;
+	uint64_t stream;
+	int r = enter(&c, hStream, &stream);
+
+	if (!r && !src && bytes)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rgpu_check_range(&c, dst, bytes);
+	return r ? r : copy_to_device(&c, dst, src, bytes, stream, sync);
+}
+
+static int to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream hStream, bool sync)
+{
+	struct rgpu_call c;
+	uint64_t stream;
+	int r = enter(&c, hStream, &stream);
+
+	if (!r && !dst && bytes)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rgpu_check_range(&c, src, bytes);
+	return r ? r : copy_to_host(&c, dst, src, bytes, stream, sync);
+}
+
+/* Between two places of device memory nobody waits, with and without Async in the name, as documented. */
+static int on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream)
+{
+	struct rgpu_call c;
+	uint64_t stream;
+	int r = enter(&c, hStream, &stream);
+
+	if (!r)
+		r = rgpu_check_range(&c, dst, bytes);
+	if (!r)
+		r = rgpu_check_range(&c, src, bytes);
+	if (r || !bytes)
+		return r;
+	c.op = OP_D2D;
+	return rpc_D2D(&c, dst, src, bytes, stream);
+}
+
+static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t bytes, CUstream hStream)
+{
+	struct rgpu_obj *dobj, *sobj;
+	uint64_t stream, wd, ws;
+	struct rgpu_call c;
+	int r = enter(&c, hStream, &stream);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_context, dctx, false, &wd, &dobj);
+	if (!r)
+		r = rgpu_use(&c, KIND_context, sctx, false, &ws, &sobj);
+	if (!r)
+		r = rgpu_check_range(&c, dst, bytes);
+	if (!r)
+		r = rgpu_check_range(&c, src, bytes);
+	if (r || !bytes)
+		return r;
+	c.op = OP_D2D_PEER;
+	r = rpc_D2D_PEER(&c, dst, wd, src, ws, bytes, stream);
+	/* Both devices are at work now. */
+	atomic_store(&ctx_of(dobj)->device->heap.busy, atomic_load(&c.session->counter));
+	atomic_store(&ctx_of(sobj)->device->heap.busy, atomic_load(&c.session->counter));
+	return r;
+}
+
+static bool in_window(struct rgpu_call *c, uint64_t addr)
+{
+	return addr - c->session->window.base < c->session->window.size;
+}
+
+/* Unified addressing: the pointers say what they are. */
+static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream, bool sync)
+{
+	struct block b;
+	bool d = heap_find(dst, &b), s = heap_find(src, &b);
+	struct rgpu_call c;
+	uint64_t stream;
+	uint32_t text;
+	int r;
+
+	if (d && s)
+		return on_device(dst, src, bytes, hStream);
+	if (d)
+		return to_device(dst, (const void *)src, bytes, hStream, sync);
+	if (s)
+		return to_host((void *)dst, src, bytes, hStream, sync);
+	r = enter(&c, hStream, &stream);
+	if (r || !bytes)
+		return r;
+	/* An address of the window that is no allocation; else two pointers of the host, copied when the stream's work is done. */
+	if (!dst || !src || in_window(&c, dst) || in_window(&c, src))
+		return CUDA_ERROR_INVALID_VALUE;
+	c.op = OP_STREAM_SYNC;
+	r = rpc_STREAM_SYNC(&c, stream, &text);
+	if (r)
+		return r;
+	if (text)
+		print_fetch(c.session);
+	memmove((void *)dst, (const void *)src, bytes);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
+{
+	return to_device(dst, src, n, LEGACY, true);
+}
+
+CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dst, const void *src, size_t n)
+{
+	return to_device(dst, src, n, PER_THREAD, true);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream hStream)
+{
+	return to_device(dst, src, n, hStream, false);
+}
+
+CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr dst, const void *src, size_t n, CUstream hStream)
+{
+	return to_device(dst, src, n, hStream ? hStream : PER_THREAD, false);
+}
+
+CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
+{
+	return to_host(dst, src, n, LEGACY, true);
+}
+
+CUresult cuMemcpyDtoH_v2_ptds(void *dst, CUdeviceptr src, size_t n)
+{
+	return to_host(dst, src, n, PER_THREAD, true);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return to_host(dst, src, n, hStream, false);
+}
+
+CUresult cuMemcpyDtoHAsync_v2_ptsz(void *dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return to_host(dst, src, n, hStream ? hStream : PER_THREAD, false);
+}
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return on_device(dst, src, n, LEGACY);
+}
+
+CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return on_device(dst, src, n, PER_THREAD);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return on_device(dst, src, n, hStream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return on_device(dst, src, n, hStream ? hStream : PER_THREAD);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n)
+{
+	return peer(dst, dctx, src, sctx, n, LEGACY);
+}
+
+CUresult cuMemcpyPeer_ptds(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n)
+{
+	return peer(dst, dctx, src, sctx, n, PER_THREAD);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n, CUstream hStream)
+{
+	return peer(dst, dctx, src, sctx, n, hStream);
+}
+
+CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n, CUstream hStream)
+{
+	return peer(dst, dctx, src, sctx, n, hStream ? hStream : PER_THREAD);
+}
+
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return any(dst, src, n, LEGACY, true);
+}
+
+CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return any(dst, src, n, PER_THREAD, true);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return any(dst, src, n, hStream, false);
+}
+
+CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
+{
+	return any(dst, src, n, hStream ? hStream : PER_THREAD, false);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/* cuMemAlloc and its kin: the heap answers, the server only when memory must be leased. */
+#include "rgpu_rpc.h"
+#include "shim/ctx.h"
+#include "shim/session.h"
+
+static int enter(struct rgpu_call *c, uint16_t op)
+{
+	int r = rgpu_enter(c, op);
+
+	return r ? r : ctx_use(c, NULL);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	struct rgpu_call c;
+	uint64_t addr;
+	int r = enter(&c, RGPU_NO_OP);
+
+	if (!r && (!dptr || !bytesize))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = heap_alloc(ctx_of(c.context)->device, c.context, bytesize, &addr);
+	if (!r)
+		*dptr = addr;
+	return r;
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+{
+	size_t pitch = (WidthInBytes + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;
+	CUresult r;
+
+	if (!pPitch || !WidthInBytes || !Height || pitch < WidthInBytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Height > SIZE_MAX / pitch)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = cuMemAlloc_v2(dptr, pitch * Height);
+	if (!r)
+		*pPitch = pitch;
+	return r;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+	struct rgpu_call c;
+	int r = enter(&c, RGPU_NO_OP);
+
+	if (r)
+		return r;
+	if (!dptr)
+		return CUDA_SUCCESS;
+	return heap_free(dptr);
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct rgpu_call c;
+	struct block b;
+	int r = enter(&c, RGPU_NO_OP);
+
+	if (r)
+		return r;
+	if (!heap_find(dptr, &b))
+		return CUDA_ERROR_NOT_FOUND;
+	if (pbase)
+		*pbase = b.range.start;
+	if (psize)
+		*psize = b.asked;
+	return CUDA_SUCCESS;
+}
+
+/* What is leased and not in use is free for this program, though not for others. */
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	struct rgpu_call c;
+	uint64_t f, t;
+	int r = enter(&c, OP_cuMemGetInfo_v2);
+
+	if (!r && (!free || !total))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rpc_cuMemGetInfo_v2(&c, &f, &t);
+	if (r)
+		return r;
+	*free = f + heap_unused(ctx_of(c.context)->device);
+	*total = t;
+	return CUDA_SUCCESS;
+}

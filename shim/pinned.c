@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/* cuMemHostAlloc, cuMemHostRegister and their kin. */
+#include "shim/pinned.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/log.h"
+#include "rgpu_rpc.h"
+#include "shim/ctx.h"
+#include "shim/handles.h"
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
+static struct range *ranges;
+static atomic_uint npending; /* ranges with a pending copy: usually 0, and then nobody looks */
+
+bool pinned_find(const void *p, struct pinned *out)
+{
+	struct range *r;
+
+	pthread_rwlock_rdlock(&lock);
+	r = ranges_find(ranges, (uint64_t)p);
+	if (r)
+		*out = *(struct pinned *)r;
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off)
+{
+	struct pinned m;
+
+	if (!pinned_find(p, &m) || !m.bo.handle || (uint64_t)p - m.range.start + bytes > m.range.bytes)
+		return false;
+	*bo = m.bo.handle;
+	*off = (uint64_t)p - m.range.start;
+	return true;
+}
+
+void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
+{
+	struct pinned *m;
+
+	pthread_rwlock_wrlock(&lock);
+	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
+	if (m) {
+		if (!m->pending_stamp)
+			atomic_fetch_add(&npending, 1);
+		m->pending_stamp = stamp;
+		m->pending_stream = stream;
+		m->pending_context = context;
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+int pinned_await(const void *p)
+{
+	struct rgpu_call c = { .op = OP_STREAM_SYNC };
+	struct pinned m;
+	uint64_t stamp;
+	uint32_t text;
+	int r;
+
+	if (!atomic_load_explicit(&npending, memory_order_relaxed) || !pinned_find(p, &m) || !m.pending_stamp)
+		return 0;
+	c.context = m.pending_context;
+	c.ctx = c.context->handle;
+	c.session = ctx_of(c.context)->device->session;
+	stamp = atomic_load(&c.session->counter);
+	/* A stream that was destroyed meanwhile is gone at the server, too: the whole context then. */
+	if (m.pending_stream >= RGPU_SENTINELS_stream && !handle_find(KIND_stream, m.pending_stream))
+		return ctx_sync(&c);
+	r = rpc_STREAM_SYNC(&c, m.pending_stream, &text);
+	if (!r)
+		pinned_settled(m.pending_context, m.pending_stream, stamp);
+	if (!r && text)
+		print_fetch(c.session);
+	return r;
+}
+
+void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
+{
+	if (!atomic_load_explicit(&npending, memory_order_relaxed))
+		return;
+	pthread_rwlock_wrlock(&lock);
+	for (struct range *r = ranges_next(ranges, 0); r; r = ranges_next(ranges, r->start + 1)) {
+		struct pinned *m = (struct pinned *)r;
+
+		if (!m->pending_stamp || m->pending_stamp > stamp || m->pending_context != context ||
+		    (stream != PINNED_ALL && m->pending_stream != stream))
+			continue;
+		m->pending_stamp = 0;
+		atomic_fetch_sub(&npending, 1);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+	struct rgpu_call c;
+	struct pinned *m;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (!r && (!pp || !bytesize || Flags & ~7u))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	if (Flags & CU_MEMHOSTALLOC_DEVICEMAP) {
+		rgpu_err("cuMemHostAlloc: host memory that kernels access (CU_MEMHOSTALLOC_DEVICEMAP) is not supported yet; "
+			 "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY says so");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m || bytesize + page < bytesize) {
+		free(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (rgpu_transport_bo_create(c.session->transport, (bytesize + page - 1) / page * page, &m->bo)) {
+		free(m);
+		return session_error(c.session, CUDA_ERROR_OUT_OF_MEMORY, "no page-locked memory");
+	}
+	m->range.start = (uint64_t)m->bo.base;
+	m->range.bytes = bytesize;
+	m->context = c.context;
+	m->flags = Flags;
+	pthread_rwlock_wrlock(&lock);
+	ranges_insert(&ranges, &m->range);
+	pthread_rwlock_unlock(&lock);
+	*pp = m->bo.base;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+static struct pinned *take(const void *p, bool registered)
+{
+	struct pinned *m;
+
+	pthread_rwlock_wrlock(&lock);
+	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
+	if (m && (m->range.start != (uint64_t)p || registered != !m->bo.handle))
+		m = NULL;
+	if (m) {
+		ranges_remove(&ranges, &m->range);
+		if (m->pending_stamp)
+			atomic_fetch_sub(&npending, 1);
+	}
+	pthread_rwlock_unlock(&lock);
+	return m;
+}
+
+/* Copies from and to it may be on their way: as cuMemFreeHost does, this waits for the devices that have work. */
+CUresult cuMemFreeHost(void *p)
+{
+	struct rgpu_call c;
+	struct pinned *m;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (r)
+		return r;
+	m = take(p, false);
+	if (!m)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < process_get()->ndevices; i++) {
+		struct device *d = process_get()->devices[i];
+
+		if (d->session != c.session || !atomic_load(&d->heap.busy))
+			continue;
+		int s = ctx_sync_device(d);
+
+		if (s && !r)
+			r = s;
+	}
+	rgpu_transport_bo_destroy(c.session->transport, &m->bo);
+	free(m);
+	return r;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct pinned m;
+	int r = process_ready();
+
+	if (r)
+		return r;
+	if (!pFlags || !pinned_find(p, &m) || !m.bo.handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pFlags = m.flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct pinned m;
+	int r = process_ready();
+
+	if (r)
+		return r;
+	if (!pdptr || Flags || !pinned_find(p, &m))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	struct rgpu_call c;
+	struct pinned *m;
+	struct range *next;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (!r && (!p || !bytesize || (uint64_t)p + bytesize < (uint64_t)p || Flags & ~0xfu))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && Flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY))
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	if (r)
+		return r;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->range.start = (uint64_t)p;
+	m->range.bytes = bytesize;
+	m->context = c.context;
+	m->flags = Flags;
+	pthread_rwlock_wrlock(&lock);
+	next = ranges_next(ranges, (uint64_t)p);
+	if (ranges_find(ranges, (uint64_t)p) || (next && next->start - (uint64_t)p < bytesize))
+		r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	else
+		ranges_insert(&ranges, &m->range);
+	pthread_rwlock_unlock(&lock);
+	if (r)
+		free(m);
+	return r;
+}
+
+CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	struct pinned *m;
+	int r = process_ready();
+
+	if (r)
+		return r;
+	m = take(p, true);
+	if (!m)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	free(m);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Page-locked host memory: allocations are buffer objects, so copies need no staging; registered memory is noted and staged. */
+#ifndef RGPU_SHIM_PINNED_H
+#define RGPU_SHIM_PINNED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "shim/ranges.h"
+#include "shim/session.h"
+
+struct pinned {
+	struct range range;
+	struct rgpu_bo bo; /* handle 0: registered memory of the program */
+	struct rgpu_obj *context;
+	unsigned flags;
+	/* An asynchronous copy to here that nobody has waited for yet. */
+	uint64_t pending_stream, pending_stamp; /* stamp 0: none */
+	struct rgpu_obj *pending_context;
+};
+
+/* The buffer object that contains [p, p + bytes), and where; false: none. */
+bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off);
+/* What is known about @p, copied; false: nothing. */
+bool pinned_find(const void *p, struct pinned *out);
+
+/* A copy to here was issued on @stream. */
+void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
+/* Bytes at @p are about to be read: waits for a copy to here that is still on its way. A CUresult. */
+int pinned_await(const void *p);
+/* All that @stream (of @context; any of it when @stream is PINNED_ALL) was given before @stamp is done. */
+void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
+#define PINNED_ALL UINT64_MAX
+
+#endif

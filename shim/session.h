@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The process's devices, and the session at each server that stands behind them. */
+#ifndef RGPU_SHIM_SESSION_H
+#define RGPU_SHIM_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "api/props.h"
+#include "shim/cuda_api.h"
+#include "shim/heap.h"
+#include "shim/lane.h"
+#include "shim/transport.h"
+
+#define RGPU_DEVICES_MAX 64
+#define RGPU_LIBRARIES	 16
+
+struct rgpu_session {
+	struct rgpu_transport *transport;
+	const struct rgpu_kpage *kpage;
+	_Atomic uint64_t counter; /* stamps */
+	pthread_mutex_t lock;	  /* started, pool, dead_told */
+	bool started;
+	atomic_bool failed;
+	bool dead_told;
+	struct rgpu_lane *pool; /* lanes of threads that ended */
+	_Atomic int pending[RGPU_LIBRARIES]; /* per library: first failing status of quiet calls that nobody was told */
+	uint32_t images; /* RGPU_IMAGE_…: what the server's driver takes */
+	unsigned ndevices;
+	struct device *devices[RGPU_DEVICES_MAX]; /* by their index in the session */
+	struct window window;
+};
+
+#define RGPU_IMAGE_PTX 1u
+#define RGPU_IMAGE_ELF 2u
+
+/* A CUdevice. Never freed. */
+struct device {
+	int ordinal; /* the program's, after CUDA_VISIBLE_DEVICES */
+	struct rgpu_session *session;
+	unsigned index; /* in the session */
+	unsigned server_index; /* in the server's list: column of P2P tables */
+	struct rgpu_props props;
+	struct heap heap;
+	pthread_mutex_t lock; /* the primary context: primary, retained, flags */
+	struct rgpu_obj *primary; /* its handle lives for good, so that programs may keep it */
+	unsigned retained;
+	unsigned primary_flags;
+};
+
+struct process {
+	unsigned ndevices;
+	struct device *devices[RGPU_DEVICES_MAX];
+	struct rgpu_session *session; /* one server so far */
+};
+
+/* cuInit's work, once: finds the devices. A CUresult. */
+int process_init(void);
+/* NOT_INITIALIZED before cuInit and in a forked child; else 0. */
+int process_ready(void);
+struct process *process_get(void); /* after process_ready() */
+struct device *device_find(int ordinal); /* NULL: none */
+int device_attribute(const struct device *d, CUdevice_attribute attrib); /* RGPU_PROPS_NONE: the driver does not know it */
+
+/* Starts the session when it has none yet and opens its window. A CUresult. */
+int session_start(struct rgpu_session *s);
+/* This thread's lane. NULL: *err. */
+struct rgpu_lane *session_lane(struct rgpu_session *s, int *err);
+
+void session_lane_back(struct rgpu_lane *l); /* its thread ended */
+
+bool session_dead(struct rgpu_session *s);
+/* The session is over for good: says why once (@why, or what the transport knows), and gives the CUresult for it. */
+int session_fail(struct rgpu_session *s, const char *why);
+/* One line with what failed and the transport's reason; gives @status back. */
+int session_error(struct rgpu_session *s, int status, const char *what);
+/* A quiet call failed: the next call of that library gives it. */
+void session_pending(struct rgpu_session *s, uint16_t op, int status);
+int session_take_pending(struct rgpu_session *s, uint16_t op);
+
+#endif

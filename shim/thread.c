@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/* Thread-local state, and what becomes of it when a thread ends. */
+#include "shim/thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include "shim/session.h"
+
+static __thread struct thread self;
+static __thread bool watched;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void ended(void *arg)
+{
+	struct thread *t = arg;
+
+	/* A later destructor of the program may call CUDA again: then all of this begins anew. */
+	watched = false;
+	if (t->lane)
+		session_lane_back(t->lane);
+	t->lane = NULL;
+	free(t->stack);
+	t->stack = NULL;
+	t->depth = t->room = 0;
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, ended);
+}
+
+struct thread *thread_get(void)
+{
+	if (__builtin_expect(!watched, 0)) {
+		pthread_once(&once, make_key);
+		pthread_setspecific(key, &self);
+		watched = true;
+	}
+	return &self;
+}
+
+uint64_t thread_context(void)
+{
+	struct thread *t = &self;
+
+	return t->depth ? t->stack[t->depth - 1] : 0;
+}
