@@ -274,10 +274,12 @@ static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned 
 	char why[RGPU_WHY_MAX];
 	int err;
 
-	d->k = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (d->k == MAP_FAILED) {
-		d->k = NULL;
-		return transport_why(-ENOMEM, "no memory for a session");
+	if (!d->k) {
+		void *k = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (k == MAP_FAILED)
+			return transport_why(-ENOMEM, "no memory for a session");
+		d->k = k;
 	}
 	err = random_sid(d->start.sid);
 	if (err)

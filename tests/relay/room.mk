@@ -14,7 +14,11 @@ $(B)/tests/relay/%.o: tests/relay/%.c
 	$(CC) $(CFLAGS) -DRGPU_KILL_POINTS -c -o $@ $<
 
 $(B)/tests/relay_%: $(B)/tests/relay/test_%.o $(RELAY_TEST_OBJS) $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link order cut)
+$(B)/tests/relay_direct: $(B)/tests/relay/test_direct.o $(B)/lib/librgpu-transport.a | $(B)/tests/server-stubd
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_TRANSPORT)
+
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link order cut hostile direct)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
