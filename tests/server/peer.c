@@ -91,6 +91,7 @@ void peer_attach(struct peer *p, const uint32_t *ch, unsigned n)
 		a[i].channel = ch[i];
 		a[i].published = p->lane[ch[i]].published;
 		p->lane[ch[i]].cq = 0;
+		p->lane[ch[i]].tx = 0;
 	}
 	peer_send(p, RGPU_D_ATTACH, 0, a, n * sizeof(*a));
 	do {
@@ -118,6 +119,7 @@ void peer_gather(struct peer *p, struct rec_args a)
 		.stamp = a.stamp,
 	};
 
+	p->lane[a.channel].tx += padded + a.send;
 	if (a.send)
 		seg[i++] = (struct rgpu_seg){ .bo = 1, .dir = RGPU_SEG_SEND, .len = a.send };
 	if (a.recv)
@@ -223,6 +225,23 @@ int peer_step(struct peer *p, struct peer_reply *rep, bool *got, uint32_t *chann
 		break;
 	}
 	return h.type;
+}
+
+void peer_must(struct peer *p)
+{
+	bool got;
+	int type = peer_step(p, NULL, &got, NULL, PEER_WAIT_MS);
+
+	if (type < 0 || type == RGPU_D_BYE)
+		die(type < 0 ? rgpu_link_why(p->link) : p->bye.text, type < 0 ? type : -p->bye.err);
+}
+
+void peer_credit(struct peer *p, uint32_t channel)
+{
+	const struct peer_lane *l = &p->lane[channel];
+
+	while (l->tx >= (l->allow > RGPU_SQ_CREDIT_INITIAL ? l->allow : RGPU_SQ_CREDIT_INITIAL))
+		peer_must(p);
 }
 
 bool peer_reply(struct peer *p, struct peer_reply *rep, uint32_t *channel)

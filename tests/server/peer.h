@@ -21,6 +21,7 @@ struct peer_reply {
 struct peer_lane {
 	uint64_t seq, published, received, allow, data_bytes;
 	uint64_t cq;	   /* reply bytes seen on this connection */
+	uint64_t tx;	   /* bytes sent on it */
 	uint8_t *bo;	   /* DATA lands here */
 	uint64_t bo_size;
 	bool hold_ack; /* replies are not acknowledged */
@@ -81,6 +82,10 @@ int peer_flush(struct peer *p, uint32_t channel);
  * Its type; -ETIMEDOUT or what the link says. A reply that makes an entry goes into @rep, with *got.
  */
 int peer_step(struct peer *p, struct peer_reply *rep, bool *got, uint32_t *channel, int timeout_ms);
+/* One step that must come: the end of the connection ends the test. */
+void peer_must(struct peer *p);
+/* Waits for credit on a channel. */
+void peer_credit(struct peer *p, uint32_t channel);
 /* The next waited-for reply of any channel. false: none came (the connection's end, BYE). */
 bool peer_reply(struct peer *p, struct peer_reply *rep, uint32_t *channel);
 /* Until the server says BYE or closes: whether it said BYE. */

@@ -165,11 +165,8 @@ static void broken_stamps(void)
 	r.p.quiet_pongs = true;
 	peer_rec(&r.p, 0, .op = STUB_LOG, .after = 2, .stamp = 3);
 	peer_rec(&r.p, 1, .op = STUB_LOG, .stamp = 1);
-	while (r.p.pings < 8) {
-		bool got;
-
-		peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
-	}
+	while (r.p.pings < 8)
+		peer_must(&r.p);
 	ok(!r.w.broken, "a client that is stopped as a whole may leave a stamp out for long");
 	r.p.quiet_pongs = false;
 	ok(peer_until_end(&r.p) && strstr(r.p.bye.text, "stamp 2 never came"), "one that is alive may not: %s", r.p.bye.text);
@@ -243,11 +240,8 @@ static void payloads(void)
 	peer_reply(&r.p, &rep, &ch);
 	memcpy(&got, rep.body, 8);
 	ok(ch == 0 && got == stub_sum(a, sizeof(a)), "and so does the other, 2 MiB");
-	while (r.p.lane[0].received < 1) {
-		bool any;
-
-		peer_step(&r.p, NULL, &any, NULL, PEER_WAIT_MS);
-	}
+	while (r.p.lane[0].received < 1)
+		peer_must(&r.p);
 	is_int(r.p.lane[0].received, 1, "it is told to be durable");
 
 	/* A record before the one with the payload does not wait for it. */
@@ -258,14 +252,12 @@ static void payloads(void)
 	/* More than the window: credit comes back as it is used. */
 	send_payload(0, a, 0, 10);
 	for (int i = 0; i < 20; i++) {
+		peer_credit(&r.p, 0);
 		peer_rec(&r.p, 0, .op = STUB_SUM, .after = 1 + i, .stamp = 2 + i, .send = sizeof(a));
 		send_payload(0, a, 0, sizeof(a) / 2);
 		send_payload(0, a, sizeof(a) / 2, sizeof(a));
-		while (r.p.lane[0].received < 4ull + i) {
-			bool any;
-
-			peer_step(&r.p, NULL, &any, NULL, PEER_WAIT_MS);
-		}
+		while (r.p.lane[0].received < 4ull + i)
+			peer_must(&r.p);
 	}
 	peer_rec(&r.p, 0, .op = STUB_ECHO, .fence = true);
 	peer_reply(&r.p, &rep, &ch);
@@ -358,14 +350,13 @@ static void retained(void)
 {
 	uint32_t body = 1;
 	struct peer_reply rep;
-	bool got;
 
 	up();
 	r.p.lane[0].hold_ack = true;
 	for (int i = 0; i < 40; i++)
 		peer_rec(&r.p, 0, .op = STUB_FILL, .stamp = 1 + i, .recv = RGPU_CHUNK_MAX, .body = &body, .body_len = 4);
 	while (r.p.lane[0].data_bytes < 32ull * RGPU_CHUNK_MAX)
-		peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
+		peer_must(&r.p);
 	peer_rec(&r.p, 1, .op = STUB_ECHO, .fence = true);
 	peer_reply(&r.p, &rep, NULL);
 	wait_records(33);
@@ -374,7 +365,7 @@ static void retained(void)
 	r.p.lane[0].hold_ack = false;
 	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){ 32, 0 }, sizeof(struct rgpu_ack));
 	while (r.p.lane[0].published < 40)
-		peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
+		peer_must(&r.p);
 	is_int(r.p.lane[0].data_bytes, 40ull * RGPU_CHUNK_MAX, "after acknowledgements the rest comes");
 	rig_down(&r);
 }

@@ -610,12 +610,13 @@ static void stop(void)
 
 int main(int argc, char **argv)
 {
-	char cmd[160];
+	char cmd[160], me[PATH_MAX];
 
 	(void)argc;
 	alarm(240);
 	signal(SIGPIPE, SIG_IGN);
-	snprintf(stubd, sizeof(stubd), "%s/server-stubd", dirname(strdup(argv[0])));
+	snprintf(me, sizeof(me), "%s", argv[0]);
+	snprintf(stubd, sizeof(stubd), "%s/server-stubd", dirname(me));
 	snprintf(dir, sizeof(dir), "%s/rgpu-XXXXXX", getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 30 ? getenv("TMPDIR") : "/tmp");
 	if (!mkdtemp(dir))
 		return 1;

@@ -305,20 +305,14 @@ static void backlog_credit(void)
 		peer_send(&r.p, RGPU_D_PAYLOAD, 0, chunk, sizeof(chunk) / 2);
 		peer_send(&r.p, RGPU_D_PAYLOAD, 0, chunk, sizeof(chunk) / 2);
 	}
-	while (r.p.lane[0].received < 5) {
-		bool got;
-
-		peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
-	}
+	while (r.p.lane[0].received < 5)
+		peer_must(&r.p);
 	rig_resume(&r);
 	is_int(r.p.lane[0].received, 5, "what waits in a blocked lane is durable");
 	is_int(r.p.lane[0].allow, 0, "and leaves no credit to a new connection");
 	stub_gate = 1;
-	while (r.p.lane[0].allow < RGPU_SQ_CREDIT_INITIAL / 2) {
-		bool got;
-
-		peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
-	}
+	while (r.p.lane[0].allow < RGPU_SQ_CREDIT_INITIAL / 2)
+		peer_must(&r.p);
 	ok(true, "credit comes as it runs");
 	/* A channel that the client does not name is gone. */
 	peer_rec(&r.p, 1, .op = STUB_ECHO, .fence = true);
