@@ -167,6 +167,7 @@ static void bar_release(struct block *b, u32 id)
 			s->state = ST_READY;
 		}
 	}
+	b->waiting -= bar->waiting + bar->arrived;
 	*bar = (struct barrier){ .all = true };
 }
 
@@ -199,7 +200,7 @@ static void bar_check(struct block *b, u32 id)
 
 static void bar_recheck(struct block *b)
 {
-	for (u32 id = 0; id <= BARRIERS; id++)
+	for (u32 id = 0; b->waiting && id <= BARRIERS; id++)
 		bar_check(b, id);
 }
 
@@ -219,7 +220,8 @@ static bool bar_arrive(struct warp *w, struct split *s, const struct ins *i)
 	bar = &w->blk->bar[id];
 	bar->count = count;
 	if (i->imm == BAR_ARRIVE) {
-		bar->arrived += s->mask == w->live ? WARP : n;
+		n = s->mask == w->live ? WARP : n;
+		bar->arrived += n;
 		s->pc = i + 1;
 	} else {
 		s->state = ST_BAR;
@@ -227,6 +229,7 @@ static bool bar_arrive(struct warp *w, struct split *s, const struct ins *i)
 		s->pc = i;
 		bar->waiting += n;
 	}
+	w->blk->waiting += n;
 	if (i->imm >= BAR_RED_POPC) {
 		u32 p = *pred_ptr(w, i->r[3]) & s->mask;
 

@@ -147,7 +147,7 @@ struct warp {
 	u8 *local;	    /* lane l's stack is local + l * local_stride */
 	u32 local_stride;
 	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
-	u32 tid[3][WARP];
+	const u32 (*tid)[WARP]; /* x, y, z of each lane, from the launch */
 	struct split split[WARP];
 };
 
@@ -175,6 +175,7 @@ struct block {
 	u32 nwarps, live_threads, yields;
 	u64 linear;
 	u32 id[3];
+	u32 waiting; /* lanes at all barriers, and arrivals */
 	struct barrier bar[BARRIERS + 1];
 	bool busy;
 };
@@ -191,6 +192,7 @@ struct launch {
 	atomic_int stop; /* a status, once one block failed */
 	pthread_mutex_t lock; /* fault, print */
 	u32 nthreads, nwarps, shared_bytes;
+	u32 (*tid)[3][WARP]; /* by warp: every block has the same */
 	u64 coop; /* grid barrier's address */
 	u64 grid_id;
 };

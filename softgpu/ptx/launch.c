@@ -11,7 +11,7 @@
  * what a later block will write) gets company: after PATIENCE such turns another block becomes resident, and
  * the worker goes round. Cooperative launches have all blocks resident from the start.
  */
-#define PATIENCE 256u
+#define PATIENCE 64u
 #define MAX_RESIDENT 64u
 
 static size_t align64(size_t n)
@@ -40,7 +40,6 @@ static void release_frames(struct block *b)
 static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 {
 	const struct launch *l = b->l;
-	const u32 *dim = l->p->block;
 	struct warp *w = &b->warps[index];
 	struct frame *fr = ptx_frame_get(b->worker, l->f);
 	u32 first = index * WARP, n = l->nthreads - first;
@@ -53,13 +52,7 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 	w->local = local;
 	w->local_stride = stride;
 	w->live = n >= WARP ? FULL : (1u << n) - 1;
-	for (u32 k = 0; k < WARP; k++) {
-		u32 t = first + k;
-
-		w->tid[0][k] = t % dim[0];
-		w->tid[1][k] = t / dim[0] % dim[1];
-		w->tid[2][k] = t / dim[0] / dim[1];
-	}
+	w->tid = (const u32(*)[WARP])l->tid[index];
 	if (!fr) {
 		ptx_raise(w, NULL, -1, PTX_NOMEM, 0, "out of host memory for a warp's registers");
 		return;
@@ -90,6 +83,7 @@ static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64
 	b->nwarps = l->nwarps;
 	b->live_threads = l->nthreads;
 	b->yields = 0;
+	b->waiting = 0;
 	b->linear = linear;
 	b->id[0] = (u32)(linear % l->p->grid[0]);
 	b->id[1] = (u32)(linear / l->p->grid[0] % l->p->grid[1]);
@@ -263,6 +257,19 @@ out:
 	ptx_worker_put(wk);
 }
 
+static bool number_threads(struct launch *l)
+{
+	const u32 *dim = l->p->block;
+
+	l->tid = malloc(l->nwarps * sizeof(*l->tid));
+	for (u32 t = 0; l->tid && t < l->nwarps * WARP; t++) {
+		l->tid[t / WARP][0][t % WARP] = t % dim[0];
+		l->tid[t / WARP][1][t % WARP] = t / dim[0] % dim[1];
+		l->tid[t / WARP][2][t % WARP] = t / dim[0] / dim[1];
+	}
+	return l->tid;
+}
+
 static enum ptx_status refuse(struct ptx_fault *fault, enum ptx_status st, const char *text)
 {
 	snprintf(fault->text, sizeof(fault->text), "%s", text);
@@ -308,11 +315,16 @@ enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struc
 	l.shared_bytes = f->shared_static + p->dyn_shared;
 	l.grid_id = atomic_fetch_add(&grid_ids, 1) + 1;
 	l.width = p->threads > l.nblocks ? (u32)l.nblocks : p->threads ? p->threads : 1;
-	if (!coop_get(&l, &slot))
+	if (!number_threads(&l))
+		return refuse(fault, PTX_NOMEM, "out of host memory for a launch");
+	if (!coop_get(&l, &slot)) {
+		free(l.tid);
 		return refuse(fault, PTX_OUT_OF_RESOURCES, "32 cooperative launches of this module run already");
+	}
 	pthread_mutex_init(&l.lock, NULL);
 	ptx_pool_run(l.width - 1, launch_worker, &l);
 	pthread_mutex_destroy(&l.lock);
+	free(l.tid);
 	if (slot < COOP_SLOTS)
 		atomic_fetch_and(&f->m->coop_used, ~(1u << slot));
 	return (enum ptx_status)atomic_load(&l.stop);

@@ -203,7 +203,7 @@ static const struct {
 	{ "activemask", lower_activemask }, { "elect", lower_elect }, { "cp", lower_cp_async },
 	{ "mbarrier", lower_mbarrier }, { "griddepcontrol", lower_nop }, { "setmaxnreg", lower_nop },
 	{ "discard", lower_prefetch },	{ "applypriority", lower_prefetch }, { "pmevent", lower_nop },
-	{ "mma", lower_mma },		{ "wmma", lower_wmma },	      { "ldmatrix", lower_ldmatrix },
+	{ "lop3", lower_lop3 },		{ "mma", lower_mma },		{ "wmma", lower_wmma },	      { "ldmatrix", lower_ldmatrix },
 };
 
 lower_fn lower_special(const char *op, u32 len)

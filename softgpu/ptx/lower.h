@@ -128,6 +128,7 @@ void lower_mapa(struct lower *lo);
 void lower_cvt(struct lower *lo);
 void lower_setp(struct lower *lo);
 void lower_set(struct lower *lo);
+void lower_lop3(struct lower *lo);
 void lower_ld(struct lower *lo);
 void lower_st(struct lower *lo);
 void lower_atom(struct lower *lo);

@@ -331,3 +331,40 @@ void lower_set(struct lower *lo)
 	set_use(lo, i, 3, r);
 	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], class_char(c)));
 }
+
+/* lop3.b32 d, a, b, c, table; lop3.{or,and}.b32 d|p, a, b, c, table, q: p = (d != 0) op q */
+void lower_lop3(struct lower *lo)
+{
+	const struct opnd *o = lo->p->ops;
+	const char *op = bool_op(lo);
+	s32 a, b, c, d, p;
+	struct ins *i;
+
+	if (mod_type(lo, 0) != TY_B32)
+		lower_unsupported(lo, NULL);
+	mods_done(lo);
+	need_ops(lo, op ? 6 : 5, op ? 6 : 5);
+	if (o[4].kind != O_INT || o[4].val > 255)
+		lower_unsupported(lo, "the table is not a constant below 256");
+	a = src(lo, &o[1], 'w');
+	b = src(lo, &o[2], 'w');
+	c = src(lo, &o[3], 'w');
+	d = o[0].kind == O_SINK ? temp(lo, RC_32) : o[0].reg;
+	if ((o[0].kind != O_REG && o[0].kind != O_SINK) || reg_class(lo, d) != RC_32 || !op != !o[0].second)
+		lower_unsupported(lo, "the result is not a 32-bit register");
+	i = emit_op(lo, "lop3:");
+	i->imm = o[4].val;
+	set_use(lo, i, 1, a);
+	set_use(lo, i, 2, b);
+	set_use(lo, i, 3, c);
+	set_def(lo, i, 0, d);
+	if (!op)
+		return;
+	i = emit_op(lo, "setp.ne.u32");
+	set_use(lo, i, 1, d);
+	set_use(lo, i, 2, const_reg(lo, RC_32, 0));
+	p = temp(lo, RC_PRED);
+	set_def(lo, i, 0, p);
+	p = pred_op(lo, op, p, pred_src(lo, &o[5]));
+	emit_mov(lo, dst(lo, o[0].second, 'p'), p);
+}
