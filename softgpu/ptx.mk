@@ -44,13 +44,13 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 -include $(PTX_OBJ:.o=.d)
 
-PTX_TESTS := ptx_int ptx_float ptx_kernels
+PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -ffp-contract=off -frounding-math -MF $(B)/softgpu/ptx/test_$*.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a -lm -lpthread
 
-$(B)/tests/softgpu-ptx_kernels: $(B)/tests/softgpu-ptx_kernels.ptx
+$(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
 
 $(B)/tests/softgpu-ptx_kernels.ptx: tests/softgpu/ptx_kernels.cu
 	@mkdir -p $(@D)
