@@ -234,7 +234,7 @@ static bool begin_body(struct worker *w)
 		return broken_frame(w, "length");
 	if (h->channel >= RGPU_CHANNELS_MAX)
 		return broken_frame(w, "channel");
-	if (!w->output.attached && h->type != RGPU_D_ATTACH)
+	if (!in->attached && h->type != RGPU_D_ATTACH)
 		return broken_frame(w, "first frame is not ATTACH");
 	lane = w->by_channel[h->channel];
 	switch (h->type) {
@@ -255,7 +255,7 @@ static bool begin_body(struct worker *w)
 			return broken_frame(w, "PAYLOAD longer than its segments");
 		return true;
 	case RGPU_D_ATTACH:
-		if (w->output.attached)
+		if (in->attached)
 			return broken_frame(w, "second ATTACH");
 		return h->len <= sizeof(in->small) || broken_frame(w, "length of ATTACH");
 	case RGPU_D_ACK:
@@ -320,6 +320,7 @@ static bool end_frame(struct worker *w)
 			return end_payload(lane);
 		return true;
 	case RGPU_D_ATTACH:
+		in->attached = true;
 		return worker_attach(w, (struct rgpu_attach_channel *)in->small, in->hdr.len);
 	case RGPU_D_ACK:
 		return ack(w, lane, (struct rgpu_ack *)in->small);

@@ -25,6 +25,7 @@ struct input {
 	uint8_t small[INPUT_SMALL];
 	int64_t last_records; /* when RECORDS or PAYLOAD last came, ns */
 	unsigned pongs;	      /* since then */
+	bool attached;	      /* of the connection that is read; output.attached ends with a retired one at once */
 	bool lazy_grant;      /* records were received that no GRANT has told */
 };
 

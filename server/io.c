@@ -94,6 +94,7 @@ static void lost(struct io *io, int err)
 	bool ended = err == -ENOTCONN || err == -ECONNRESET || err == -EPIPE;
 
 	pthread_mutex_lock(&o->lock);
+	ended = ended && o->link; /* else it was cut off here, and the client is on its way back */
 	if (o->link && err)
 		rgpu_info("the connection was lost: %s", err == -ENOTCONN ? "closed by the client" : rgpu_link_why(o->link));
 	rgpu_link_free(o->link);
