@@ -84,3 +84,8 @@ $(B)/tests/fatbin: tests/softgpu/fatbin.c $(SOFTGPU_B)/fatbin.o
 	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ -llz4 -lzstd
 
 UNIT_TESTS += $(B)/tests/fatbin
+
+$(B)/tests/nulldrv: tests/softgpu/nulldrv.c $(B)/tests/libnulldrv.so
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/tests -lnulldrv -Wl,-rpath,'$$ORIGIN'
+
+UNIT_TESTS += $(B)/tests/nulldrv

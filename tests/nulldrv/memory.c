@@ -178,6 +178,44 @@ CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t n)
 	return cuMemsetD32Async(dst, value, n, NULL);
 }
 
+static void *row(CUdeviceptr dst, size_t pitch, size_t y)
+{
+	return (void *)(uintptr_t)(dst + pitch * y);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream)
+{
+	for (size_t y = 0; y < height; y++)
+		cuMemsetD8Async((uintptr_t)row(dst, pitch, y), value, width, stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream)
+{
+	for (size_t y = 0; y < height; y++)
+		cuMemsetD16Async((uintptr_t)row(dst, pitch, y), value, width, stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream)
+{
+	for (size_t y = 0; y < height; y++)
+		cuMemsetD32Async((uintptr_t)row(dst, pitch, y), value, width, stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	(void)flags;
+	return cuMemsetD32Async(addr, value, 1, stream);
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	(void)flags;
+	return copy_any(addr, (uintptr_t)&value, sizeof(value), stream, true);
+}
+
 /* ---- Virtual memory: a handle is a memory file's descriptor plus one, and its size is the file's ---- */
 
 CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,

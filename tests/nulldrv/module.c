@@ -96,6 +96,21 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* It keeps no variables. */
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+{
+	(void)ptr;
+	(void)bytes;
+	(void)module;
+	(void)name;
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return cuModuleGetGlobal_v2(ptr, bytes, (CUmodule)library, name);
+}
+
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	*mode = CU_MODULE_EAGER_LOADING;
@@ -264,6 +279,21 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attr, int value, CUkernel ker
 	return CUDA_SUCCESS;
 }
 
+CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
+{
+	(void)function;
+	(void)config;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+	(void)kernel;
+	(void)config;
+	(void)dev;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuFuncLoad(CUfunction function)
 {
 	(void)function;
@@ -276,6 +306,13 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 	(void)dyn_shared;
 	*blocks = threads > 0 ? 1536 / threads : 0;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction func, int threads, size_t dyn_shared,
+							      unsigned int flags)
+{
+	(void)flags;
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, func, threads, dyn_shared);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
@@ -293,4 +330,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, 
 {
 	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
 			      c->sharedMemBytes, c->hStream, params, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+				   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
+{
+	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, NULL);
 }

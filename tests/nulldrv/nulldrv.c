@@ -102,6 +102,28 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr, CUdevice a, CUdevice b)
+{
+	(void)attr;
+	(void)a;
+	(void)b;
+	*value = 0;
+	return CUDA_ERROR_INVALID_DEVICE; /* there is one device only */
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+	(void)peer;
+	(void)flags;
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+	(void)peer;
+	return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	(void)id;
