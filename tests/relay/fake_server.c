@@ -249,7 +249,7 @@ static bool on_frame(struct fake *f, struct rgpu_link *l, const struct rgpu_fram
 	case RGPU_D_RECORDS:
 	case RGPU_D_PAYLOAD:
 		if (f->nframes < FAKE_LOG)
-			f->frame_order[f->nframes++] = h->channel | (h->type == RGPU_D_RECORDS) << 31;
+			f->frame_order[f->nframes++] = h->channel | (h->type == RGPU_D_RECORDS ? 1u << 31 : 0);
 		return (h->type == RGPU_D_RECORDS ? on_records : on_payload)(f, l, h->channel, buf, h->len);
 	case RGPU_D_ACK:
 		memcpy(&a, buf, sizeof(a));

@@ -287,6 +287,7 @@ static void trick_server(struct fake *f, struct rgpu_link *l)
 			rgpu_link_write(l, &h, sizeof(h));
 			rgpu_link_write(l, buf, h.len);
 		}
+		p = buf;
 		break;
 	default:
 		h.type = RGPU_D_DATA;
