@@ -315,7 +315,8 @@ static int rgpu_session_insert(struct rgpu_session *ses)
 	u32 index;
 	int err;
 
-	if (atomic_long_read(&rgpu_stats.sessions) + atomic_long_read(&rgpu_stats.gone) >= READ_ONCE(rgpu_max_sessions))
+	/* We are counted already. */
+	if (atomic_long_read(&rgpu_stats.sessions) + atomic_long_read(&rgpu_stats.gone) > READ_ONCE(rgpu_max_sessions))
 		return -EUSERS;
 	xa_lock(&rgpu_sessions);
 	err = __xa_alloc_cyclic(&rgpu_sessions, &index, ses, XA_LIMIT(1, S32_MAX), &rgpu_sessions_hint, GFP_KERNEL_ACCOUNT);

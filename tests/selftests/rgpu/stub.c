@@ -204,8 +204,10 @@ static void serve_ring(struct served *s)
 		s->p = map(s->sfd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_PPAGE), 4096, PROT_READ | PROT_WRITE, MAP_SHARED);
 		s->sq = map(s->sfd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_SQ), s->sq_size, PROT_READ, MAP_SHARED);
 		s->cq = map(s->sfd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_CQ), s->cq_size, PROT_READ | PROT_WRITE, MAP_SHARED);
-		if (MAP_BAD(s->a) || MAP_BAD(s->p) || MAP_BAD(s->sq) || MAP_BAD(s->cq))
-			_exit(98);
+		if (MAP_BAD(s->a) || MAP_BAD(s->p) || MAP_BAD(s->sq) || MAP_BAD(s->cq)) {
+			s->a = NULL; /* the program is gone already */
+			return;
+		}
 	}
 	tail = __atomic_load_n(&s->a->sq_tail, __ATOMIC_ACQUIRE);
 	for (i = s->p->sq_head; i != tail; i++)
