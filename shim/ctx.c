@@ -146,6 +146,9 @@ static void drop(struct rgpu_obj *obj, void *context)
 /* The context's objects died with it at the server. */
 static void forget_objects(struct ctx *x)
 {
+	/* A fault that nobody was told goes with the context that it ended. */
+	if (x->sticky)
+		session_take_pending(x->device->session, 0);
 	handle_each(KIND_stream, drop, x->obj);
 	handle_each(KIND_event, drop, x->obj);
 	module_drop_context(x->obj);
@@ -173,6 +176,7 @@ static int retain_locked(struct device *d)
 	if (r)
 		return r;
 	x->flags = d->primary_flags;
+	x->fault = 0;
 	x->alive = true;
 done:
 	d->retained++;

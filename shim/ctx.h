@@ -15,6 +15,7 @@ struct ctx {
 	struct device *device;
 	struct rgpu_obj *obj;
 	bool alive;   /* a primary context dies and comes back; a created one dies with its handle */
+	_Atomic int fault; /* a kernel's fault that a fence told of: the context is dead, and every later call says so; 0 none */
 	bool primary;
 	unsigned flags;
 	unsigned api_version;
@@ -24,12 +25,16 @@ struct ctx {
 	CUfunc_cache cache;
 	CUsharedconfig banks;
 	uint64_t peers; /* bit per device ordinal: access enabled */
+	_Atomic int sticky; /* the error that ended the context: every later call of it gives that */
 };
 
 static inline struct ctx *ctx_of(struct rgpu_obj *context)
 {
 	return context->data;
 }
+
+/* A kernel's fault ends its context; such an error stays until the context is gone. */
+bool ctx_is_sticky(int status);
 
 /* The call's context: a CUcontext of the program, or the current one for NULL. A CUresult. */
 int ctx_use(struct rgpu_call *c, CUcontext ctx);

@@ -85,6 +85,28 @@ static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx
 	return r;
 }
 
+static int settle(CUcontext ctx)
+{
+	struct rgpu_call c;
+	int r = rgpu_enter(&c, OP_CTX_SYNC);
+
+	if (!r)
+		r = ctx_use(&c, ctx);
+	return r ? r : ctx_sync(&c);
+}
+
+/* Without a stream it is in order with all work of both contexts, before and after: three waits, for a call that is rare. */
+static int peer_in_order(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t bytes, CUstream hStream)
+{
+	int r = settle(dctx);
+
+	if (!r)
+		r = settle(sctx);
+	if (!r)
+		r = peer(dst, dctx, src, sctx, bytes, hStream);
+	return r ? r : settle(NULL);
+}
+
 static bool in_window(struct rgpu_call *c, uint64_t addr)
 {
 	return addr - c->session->window.base < c->session->window.size;
@@ -184,12 +206,12 @@ CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t n, C
 
 CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n)
 {
-	return peer(dst, dctx, src, sctx, n, LEGACY);
+	return peer_in_order(dst, dctx, src, sctx, n, LEGACY);
 }
 
 CUresult cuMemcpyPeer_ptds(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n)
 {
-	return peer(dst, dctx, src, sctx, n, PER_THREAD);
+	return peer_in_order(dst, dctx, src, sctx, n, PER_THREAD);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n, CUstream hStream)

@@ -8,7 +8,9 @@ static int enter(struct rgpu_call *c, uint16_t op)
 {
 	int r = rgpu_enter(c, op);
 
-	return r ? r : ctx_use(c, NULL);
+	if (!r)
+		r = ctx_use(c, NULL);
+	return r ? r : ctx_of(c->context)->fault;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)

@@ -191,22 +191,16 @@ int session_error(struct rgpu_session *s, int status, const char *what)
 	return status;
 }
 
-/* Records of our own (library 15) stand behind functions of the Driver API. */
-static unsigned library_of(uint16_t op)
-{
-	return op >> 12 == 15 ? 0 : op >> 12;
-}
-
 void session_pending(struct rgpu_session *s, uint16_t op, int status)
 {
 	int none = 0;
 
-	atomic_compare_exchange_strong(&s->pending[library_of(op)], &none, status);
+	atomic_compare_exchange_strong(&s->pending[op_library(op)], &none, status);
 }
 
 int session_take_pending(struct rgpu_session *s, uint16_t op)
 {
-	unsigned lib = library_of(op);
+	unsigned lib = op_library(op);
 
 	if (__builtin_expect(!atomic_load_explicit(&s->pending[lib], memory_order_relaxed), 1))
 		return 0;

@@ -75,6 +75,11 @@ bool session_dead(struct rgpu_session *s);
 int session_fail(struct rgpu_session *s, const char *why);
 /* One line with what failed and the transport's reason; gives @status back. */
 int session_error(struct rgpu_session *s, int status, const char *what);
+/* The library whose enum an op's status is in; ours between the two sides are the driver's. */
+static inline unsigned op_library(uint16_t op)
+{
+	return op >> 12 == 15 ? 0 : op >> 12;
+}
 /* A quiet call failed: the next call of that library gives it. */
 void session_pending(struct rgpu_session *s, uint16_t op, int status);
 int session_take_pending(struct rgpu_session *s, uint16_t op);
