@@ -159,7 +159,6 @@ void ctx_teardown(struct ctx *c)
 	if (!atomic_exchange(&c->alive, false))
 		return;
 	/* Kernels stop at their next back-edge, everything that still waits is dropped. */
-	c->cancel = 1;
 	ctx_fail(c, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	ctx_drain(c);
 	legacy = sched_set_legacy(c, NULL);
@@ -181,8 +180,11 @@ void ctx_fail(struct ctx *c, CUresult error)
 {
 	int none = CUDA_SUCCESS;
 
-	if (atomic_compare_exchange_strong(&c->error, &none, error))
+	/* As on a GPU, whatever else of it runs is ended, too. */
+	if (atomic_compare_exchange_strong(&c->error, &none, error)) {
+		c->cancel = 1;
 		sched_wake_ctx(c);
+	}
 }
 
 /* ---- Creating and destroying ---- */

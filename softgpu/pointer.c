@@ -48,7 +48,7 @@ static CUresult attribute(void *data, CUpointer_attribute attr, CUdeviceptr ptr,
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-		*(unsigned long long *)data = w->vmm ? w->m.handle : w->a.id;
+		*(unsigned long long *)data = w->vmm ? w->m.id : w->a.id;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(unsigned int *)data = !w->vmm && w->a.kind == ALLOC_MANAGED;

@@ -29,10 +29,10 @@ $(SOFTGPU_B)/%.o: softgpu/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) -c $< -o $@
 
-# -Bsymbolic: another libcuda in the process must not take our own calls of cu* names.
+# -Bsymbolic: another libcuda in the process must not take our own calls of cu* names. nodelete: threads of ours may be asleep in it.
 $(B)/lib/libsoftgpu.so: $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS) $(SOFTGPU_B)/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libsoftgpu.so -Wl,-Bsymbolic -Wl,--version-script=$(SOFTGPU_B)/exports.map \
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libsoftgpu.so -Wl,-Bsymbolic -Wl,-z,defs,-z,nodelete -Wl,--version-script=$(SOFTGPU_B)/exports.map \
 		-o $@ $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS) -llz4 -lzstd -lpthread -lm
 
 ALL += $(B)/lib/libsoftgpu.so

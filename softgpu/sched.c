@@ -3,6 +3,7 @@
 #include "softgpu/softgpu.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -35,17 +36,22 @@ atomic_uint softgpu_running;
 static void *worker(void *arg);
 static void *poller(void *arg);
 
+/* Signals are for the program's own threads. */
 static bool spawn(void *(*fn)(void *))
 {
-	pthread_attr_t attr;
+	sigset_t all, old;
 	pthread_t t;
 	int r;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&t, &attr, fn, NULL);
-	pthread_attr_destroy(&attr);
-	return !r;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&t, NULL, fn, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r)
+		return false;
+	pthread_setname_np(t, "softgpu-stream");
+	pthread_detach(t);
+	return true;
 }
 
 /* ---- Streams ---- */

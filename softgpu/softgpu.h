@@ -130,7 +130,7 @@ struct ctx {
 	bool primary;
 	atomic_bool alive;   /* false: destroyed, or a primary context that nobody retains */
 	atomic_int error;    /* sticky CUresult; 0 while it works */
-	volatile int cancel; /* stops running kernels when the context goes */
+	volatile int cancel;  /* stops running kernels when the context fails or goes */
 	unsigned int flags, api_version;
 	unsigned long long id;
 	unsigned long long lives; /* a number for each activation, unique in the process */
@@ -285,7 +285,7 @@ CUresult mem_check(uint64_t addr, uint64_t bytes);
 
 struct mapping {
 	uint64_t base, bytes;
-	uint64_t handle; /* of the physical memory */
+	uint64_t id;	 /* of the physical memory */
 	int device;	 /* -1: host */
 	uint64_t reserved_base, reserved_bytes;
 };

@@ -19,6 +19,8 @@ struct phys {
 	CUmemAllocationProp prop;
 	int where; /* device index, or HOST */
 	uint64_t offset, bytes;
+	uint64_t id;
+	unsigned int owners; /* cuMemCreate's and cuMemRetainAllocationHandle's, each with a cuMemRelease to come */
 };
 
 struct reservation {
@@ -100,6 +102,7 @@ static CUresult prop_check(const CUmemAllocationProp *prop, int *where)
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
 		     unsigned long long flags)
 {
+	static atomic_ullong next_id = 1ull << 40; /* apart from those of plain allocations */
 	struct phys *p;
 	int where;
 
@@ -119,6 +122,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	p->prop = *prop;
 	p->where = where;
 	p->bytes = bytes;
+	p->id = atomic_fetch_add(&next_id, 1);
+	p->owners = 1;
 	pthread_mutex_lock(&lock);
 	if (file_open(where))
 		p->offset = ranges_take_low(&file[where].space, bytes, SOFTGPU_GRANULE);
@@ -138,7 +143,14 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 
 	TRY(api_enter());
 	p = obj_get((void *)(uintptr_t)handle, OBJ_PHYS);
-	return p && obj_retire(&p->obj) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* With the lock, so that nobody retains in between; our own reference keeps it from going now. */
+	pthread_mutex_lock(&lock);
+	if (p->owners && !--p->owners)
+		obj_retire(&p->obj);
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
@@ -408,6 +420,31 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 	return CUDA_SUCCESS;
 }
 
+/* A mapping whose handle was released before gets a new one. */
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	uint64_t ptr = (uintptr_t)addr;
+	size_t i;
+
+	TRY(api_enter());
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	i = above(ptr);
+	if (i && ptr - placed[i - 1].base < placed[i - 1].bytes) {
+		struct phys *p = placed[i - 1].phys;
+
+		r = p->owners || obj_publish(&p->obj) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		if (r == CUDA_SUCCESS) {
+			p->owners++;
+			*handle = p->obj.handle;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 bool vmm_find(uint64_t addr, struct mapping *out)
 {
 	bool found;
@@ -422,7 +459,7 @@ bool vmm_find(uint64_t addr, struct mapping *out)
 		*out = (struct mapping){
 			.base = placed[i - 1].base,
 			.bytes = placed[i - 1].bytes,
-			.handle = placed[i - 1].phys->obj.handle,
+			.id = placed[i - 1].phys->id,
 			.device = placed[i - 1].phys->where == HOST ? -1 : placed[i - 1].phys->where,
 			.reserved_base = v->base,
 			.reserved_bytes = v->bytes,

@@ -506,6 +506,33 @@ static void endless(CUcontext primary)
 	works(cuCtxSynchronize());
 }
 
+/* A fault ends the context's other kernels, too. */
+static void fault_beside(CUcontext primary)
+{
+	uint64_t bad = 0x123450;
+	CUdeviceptr zero;
+	void *spin_params[] = {&zero}, *wild_params[] = {&bad};
+	CUfunction spin, wild;
+	CUstream a, b;
+	CUcontext c;
+	CUmodule m;
+
+	must(cuCtxCreate(&c, NULL, 0, 0));
+	must(cuMemAlloc(&zero, 4));
+	must(cuMemsetD32(zero, 0, 1));
+	must(cuModuleLoadData(&m, ptx));
+	must(cuModuleGetFunction(&spin, m, "spin"));
+	must(cuModuleGetFunction(&wild, m, "wild"));
+	must(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	must(cuCtxSynchronize());
+	must(cuLaunchKernel(spin, 2, 1, 1, 64, 1, 1, 0, a, spin_params, NULL));
+	must(cuLaunchKernel(wild, 1, 1, 1, 1, 1, 1, 0, b, wild_params, NULL));
+	gives(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	works(cuCtxDestroy(c));
+	must(cuCtxSetCurrent(primary));
+}
+
 int main(void)
 {
 	CUcontext ctx = drv_start();
@@ -523,6 +550,7 @@ int main(void)
 	printing(m);
 	faults();
 	endless(ctx);
+	fault_beside(ctx);
 	works(cuModuleUnload(m));
 	works(cuMemFree(out));
 	works(cuDevicePrimaryCtxRelease(0));

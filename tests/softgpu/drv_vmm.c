@@ -61,7 +61,15 @@ static void window(CUdeviceptr base)
 	is_int(word, 42, "the mapping keeps released memory");
 	works(cuMemUnmap(base, 6 * MIB));
 	gives(cuMemcpyDtoH(&word, base, 4), CUDA_ERROR_INVALID_VALUE);
+	works(cuMemRetainAllocationHandle(&b, (void *)(uintptr_t)(base + 17 * MIB)));
 	works(cuMemUnmap(base + 16 * MIB, 2 * MIB));
+	works(cuMemMap(base + 48 * MIB, 2 * MIB, 0, b, 0));
+	works(cuMemSetAccess(base + 48 * MIB, 2 * MIB, &rw, 1));
+	works(cuMemcpyDtoH(&word, base + 48 * MIB, 4));
+	is_int(word, 42, "a handle taken from a mapping keeps the memory, too");
+	works(cuMemUnmap(base + 48 * MIB, 2 * MIB));
+	works(cuMemRelease(b));
+	gives(cuMemRelease(b), CUDA_ERROR_INVALID_VALUE);
 	works(cuMemMap(base + 32 * MIB, 4 * MIB, 0, a, 0));
 	works(cuMemSetAccess(base + 32 * MIB, 4 * MIB, &rw, 1));
 	works(cuMemcpyDtoH(&word, base + 32 * MIB, 4));
