@@ -365,11 +365,11 @@ static bool spin(struct rgpu_relay *r)
 			__builtin_ia32_pause();
 		pthread_mutex_lock(&r->lock);
 		if (relay_pump(r)) {
-			r->spin_ns = r->spin_ns * 2 < SPIN_MAX ? r->spin_ns * 2 : SPIN_MAX;
+			__atomic_store_n(&r->spin_ns, r->spin_ns * 2 < SPIN_MAX ? r->spin_ns * 2 : SPIN_MAX, __ATOMIC_RELAXED);
 			return true;
 		}
 	} while (!r->failed && !r->lost_at && !stopping(r) && rgpu_now_ns() < until);
-	r->spin_ns = r->spin_ns / 2 > 1000 ? r->spin_ns / 2 : 1000;
+	__atomic_store_n(&r->spin_ns, r->spin_ns / 2 > 1000 ? r->spin_ns / 2 : 1000, __ATOMIC_RELAXED);
 	return false;
 }
 

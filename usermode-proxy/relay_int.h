@@ -122,7 +122,7 @@ struct rgpu_relay {
 
 	int64_t heard_at, pinged_at; /* pinged_at 0: no ping is out */
 	int64_t swept_at;
-	int64_t spin_ns;
+	int64_t spin_ns; /* written by the thread; atomic */
 	struct rgpu_relay_counters count;
 };
 

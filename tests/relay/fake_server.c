@@ -321,7 +321,9 @@ static bool find_key(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 {
 	struct fake *f = arg;
 
+	pthread_mutex_lock(&f->lock);
 	memcpy(key, f->lease.key, RGPU_KEY_LEN);
+	pthread_mutex_unlock(&f->lock);
 	return !strcmp(identity, RGPU_DATA_IDENTITY);
 }
 
@@ -329,11 +331,15 @@ static bool preface(struct fake *f, int fd)
 {
 	struct timeval t = { .tv_sec = 5 };
 	struct rgpu_preface p;
+	bool good;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 	if (recv(fd, &p, sizeof(p), MSG_WAITALL) != sizeof(p))
 		return false;
-	return !memcmp(p.magic, RGPU_PREFACE_MAGIC, 8) && p.lease == f->lease.lease && !memcmp(p.token, f->lease.token, 16);
+	pthread_mutex_lock(&f->lock);
+	good = !memcmp(p.magic, RGPU_PREFACE_MAGIC, 8) && p.lease == f->lease.lease && !memcmp(p.token, f->lease.token, 16);
+	pthread_mutex_unlock(&f->lock);
+	return good;
 }
 
 /* Waits for a frame, a new connection or the end. */

@@ -146,16 +146,18 @@ static void any_byte(bool inside, unsigned seed)
 }
 
 /* Kill points: the relay's thread ends where a store has just been made, holding whatever it holds. */
-static const char *kill_where;
+static const char *kill_where; /* atomic */
 static int kill_after;
 static bool killed; /* atomic */
 static pthread_t victim;
 
 static void kill_here(const char *where)
 {
-	if (!kill_where || strcmp(where, kill_where) || --kill_after)
+	const char *want = __atomic_load_n(&kill_where, __ATOMIC_ACQUIRE);
+
+	if (!want || strcmp(where, want) || --kill_after)
 		return;
-	kill_where = NULL;
+	__atomic_store_n(&kill_where, NULL, __ATOMIC_RELEASE);
 	victim = pthread_self();
 	__atomic_store_n(&killed, true, __ATOMIC_SEQ_CST);
 	pthread_exit(NULL);
@@ -189,14 +191,14 @@ static void dies(const char *where, int after)
 	void *was = NULL;
 
 	fake_start(&f);
-	killed = false;
+	__atomic_store_n(&killed, false, __ATOMIC_SEQ_CST);
 	kill_after = after;
-	kill_where = where;
+	__atomic_store_n(&kill_where, where, __ATOMIC_RELEASE);
 	app_start(&app, &f, false, 2, RGPU_RING_MIN, 4 * RGPU_RING_MIN);
 	pthread_create(&t, NULL, successor, &app);
 	work_run(&app, &w);
 	pthread_join(t, &was);
-	kill_where = NULL;
+	__atomic_store_n(&kill_where, NULL, __ATOMIC_RELEASE);
 	ok(was != NULL, "killed at \"%s\", time %d", where, after);
 	is_str(work_check(&app, &w), "", "… and its successor goes on");
 	app_stop(&app);
