@@ -204,6 +204,7 @@ static const struct {
 	{ "mbarrier", lower_mbarrier }, { "griddepcontrol", lower_nop }, { "setmaxnreg", lower_nop },
 	{ "discard", lower_prefetch },	{ "applypriority", lower_prefetch }, { "pmevent", lower_nop },
 	{ "lop3", lower_lop3 },		{ "mma", lower_mma },		{ "wmma", lower_wmma },	      { "ldmatrix", lower_ldmatrix },
+	{ "stmatrix", lower_ldmatrix }, { "movmatrix", lower_movmatrix },
 };
 
 lower_fn lower_special(const char *op, u32 len)

@@ -155,6 +155,7 @@ void lower_nop(struct lower *lo);
 void lower_mma(struct lower *lo);
 void lower_wmma(struct lower *lo);
 void lower_ldmatrix(struct lower *lo);
+void lower_movmatrix(struct lower *lo);
 
 /* cfg.c, slots.c */
 void lower_cfg(struct lower *lo);

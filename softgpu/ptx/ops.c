@@ -5,16 +5,16 @@
 
 #include "softgpu/ptx/exec.h"
 
-#define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp)
+#define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp) X(tensor)
 
 #define DECLARE(t) \
 	extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
 TABLES(DECLARE)
-extern const struct op_row ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[];
+extern const struct op_row ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[], ptx_ops_async[];
 
 #define ROW(t) { ptx_ops_##t##_v2, ptx_ops_##t##_v3, ptx_ops_##t##_v4 },
 static const struct op_row *const by_level[][3] = { TABLES(ROW) };
-static const struct op_row *const common[] = { ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general };
+static const struct op_row *const common[] = { ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async };
 
 struct entry {
 	const char *name;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* cp.async and the mbarrier object. */
+#include "softgpu/ptx/ops.h"
+
+/*
+ * An mbarrier is 64 bits of shared memory, in a layout of our own: bits 0–19 pending arrivals, 20–39 arrivals
+ * of each phase, 40–62 bytes still expected (a two's complement number), 63 the phase's parity. One host thread runs a block,
+ * so plain accesses are enough.
+ */
+#define COUNT_BITS 20
+#define COUNT_MASK ((1u << COUNT_BITS) - 1)
+#define TX_BITS 23
+
+struct mbar {
+	u32 pending, count;
+	s32 tx;
+	bool phase;
+};
+
+static struct mbar unpack(u64 v)
+{
+	return (struct mbar){ (u32)v & COUNT_MASK, (u32)(v >> COUNT_BITS) & COUNT_MASK, (s32)((s64)(v << 1) >> (64 - TX_BITS)), v >> 63 };
+}
+
+static u64 pack(struct mbar b)
+{
+	return (b.pending & COUNT_MASK) | (u64)(b.count & COUNT_MASK) << COUNT_BITS |
+	       ((u64)(u32)b.tx & ((1u << TX_BITS) - 1)) << (2 * COUNT_BITS) | (u64)b.phase << 63;
+}
+
+/* The phase ends when all have arrived and all bytes are there. */
+static u64 settle(struct mbar b)
+{
+	if (!b.pending && !b.tx) {
+		b.pending = b.count;
+		b.phase = !b.phase;
+	}
+	return pack(b);
+}
+
+static u64 *object(struct warp *w, const struct ins *i, u32 l)
+{
+	u64 at = i->size == 8 ? ((const u64 *)opnd_ptr(w, i->r[4]))[l] + i->imm :
+				(u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
+
+	return ptx_lane_addr(w, i, l, (enum space)i->sub, at, 8);
+}
+
+#define FOR_OBJECTS                                                         \
+	for (u32 rest = em; rest; rest &= rest - 1) {                       \
+		u32 l = (u32)__builtin_ctz(rest);                           \
+		u64 *p = object(w, i, l);                                   \
+		if (!p)                                                     \
+			return;
+
+HANDLER(mbar_init)
+{
+	FOR_OBJECTS
+		u32 n = ARG(const u32, 1)[l];
+
+		*p = pack((struct mbar){ n, n, 0, false });
+	}
+}
+
+enum { DROP = 1, TX = 2 };
+
+/* Returns false after raising a fault: more arrivals than the phase has. */
+static bool arrive(struct warp *w, const struct ins *i, u32 l, u64 *p, u32 what)
+{
+	u32 v = ARG(const u32, 1)[l], n = what & TX ? 1 : v;
+	struct mbar b = unpack(*p);
+
+	if (n > b.pending) {
+		ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0, "mbarrier: %u arrivals where %u are pending (line %u)", n, b.pending, i->line);
+		return false;
+	}
+	ARG(u64, 0)[l] = *p;
+	if (what & TX)
+		b.tx += (s32)v;
+	if (what & DROP)
+		b.count -= n;
+	b.pending -= n;
+	*p = settle(b);
+	return true;
+}
+
+#define ARRIVE(nm, what)                                                    \
+	HANDLER(nm)                                                         \
+	{                                                                   \
+		FOR_OBJECTS                                                 \
+			if (!arrive(w, i, l, p, what))                      \
+				return;                                     \
+		}                                                           \
+	}
+ARRIVE(mbar_arrive, 0)
+ARRIVE(mbar_arrive_tx, TX)
+ARRIVE(mbar_drop, DROP)
+ARRIVE(mbar_drop_tx, DROP | TX)
+
+HANDLER(mbar_expect)
+{
+	FOR_OBJECTS
+		struct mbar b = unpack(*p);
+
+		b.tx += (s32)ARG(const u32, 1)[l];
+		*p = pack(b);
+	}
+}
+
+HANDLER(mbar_complete)
+{
+	FOR_OBJECTS
+		struct mbar b = unpack(*p);
+
+		b.tx -= (s32)ARG(const u32, 1)[l];
+		*p = settle(b);
+	}
+}
+
+HANDLER(mbar_test)
+{
+	FOR_OBJECTS
+		set_pred(w, i->r[0], 1u << l, *p >> 63 != ARG(const u64, 1)[l] >> 63 ? FULL : 0);
+	}
+}
+
+HANDLER(mbar_parity)
+{
+	FOR_OBJECTS
+		set_pred(w, i->r[0], 1u << l, *p >> 63 != (ARG(const u32, 1)[l] & 1) ? FULL : 0);
+	}
+}
+
+HANDLER(mbar_pending)
+{
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+
+		ARG(u32, 0)[l] = unpack(ARG(const u64, 1)[l]).pending;
+	}
+}
+
+static void copy(struct warp *w, const struct ins *i, u32 em, bool wide)
+{
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest), n = ARG(const u32, 2)[l];
+		u64 at = wide ? ARG(const u64, 1)[l] + i->target : (u32)(ARG(const u32, 1)[l] + i->target);
+		u8 *to = ptx_lane_addr(w, i, l, SP_SHARED, at, i->size);
+		const u8 *from = to;
+
+		if (n > i->size)
+			n = i->size;
+		if (to && n)
+			from = ptx_lane_addr(w, i, l, SP_GLOBAL, ARG(const u64, 4)[l] + i->imm, i->size);
+		if (!to || !from)
+			return;
+		memcpy(to, n ? from : to, n);
+		memset(to + n, 0, i->size - n);
+	}
+}
+
+HANDLER(copy_narrow)
+{
+	copy(w, i, em, false);
+}
+
+HANDLER(copy_wide)
+{
+	copy(w, i, em, true);
+}
+
+const struct op_row ptx_ops_async[] = {
+	{ "mbarrier:init", "", mbar_init, 0 },		{ "mbarrier:arrive", "", mbar_arrive, 0 },
+	{ "mbarrier:arrive_tx", "", mbar_arrive_tx, 0 },{ "mbarrier:drop", "", mbar_drop, 0 },
+	{ "mbarrier:drop_tx", "", mbar_drop_tx, 0 },	{ "mbarrier:expect_tx", "", mbar_expect, 0 },
+	{ "mbarrier:complete_tx", "", mbar_complete, 0 },{ "mbarrier:test", "", mbar_test, 0 },
+	{ "mbarrier:parity", "", mbar_parity, 0 },	{ "mbarrier:pending", "", mbar_pending, 0 },
+	{ "cp.async:s", "", copy_narrow, 0 },		{ "cp.async:S", "", copy_wide, 0 },
+	{ NULL, NULL, NULL, 0 },
+};
