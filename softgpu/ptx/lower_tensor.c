@@ -151,6 +151,7 @@ void lower_mma(struct lower *lo)
 		lower_unsupported(lo, "layouts other than row.col");
 	for (u32 k = 0; k < 4; k++)
 		t[k] = mod_type(lo, k);
+	mod(lo, "rn");
 	if (mod(lo, "satfinite"))
 		lower_unsupported(lo, "saturating integer products");
 	multiply(lo, false, t[0], t[1], t[2], t[3]);
@@ -166,6 +167,7 @@ static void wmma_mma(struct lower *lo)
 			lo->used_mods |= 1u << k;
 	for (u32 k = 0; k < 4; k++)
 		t[k] = mod_type(lo, k);
+	mod(lo, "rn");
 	if (mod(lo, "satfinite"))
 		lower_unsupported(lo, "saturating integer products");
 	/* For f16 the opcode has the types of d and c only. */
