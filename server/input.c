@@ -376,6 +376,7 @@ static void body_came(struct worker *w, uint32_t n)
 int input_read(struct worker *w, uint64_t budget)
 {
 	struct input *in = &w->input;
+	int64_t now = rgpu_now_ns();
 
 	for (uint64_t done = 0; done < budget && !w->broken;) {
 		bool header = in->hdr_got < sizeof(in->hdr);
@@ -388,6 +389,7 @@ int input_read(struct worker *w, uint64_t budget)
 		if (n < 0)
 			return n;
 		done += n;
+		in->last_bytes = now;
 		if (header) {
 			in->hdr_got += n;
 			in->body_got = 0;

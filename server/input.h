@@ -23,6 +23,7 @@ struct input {
 	struct srv_lane *lane; /* of a PAYLOAD frame */
 	uint64_t skip[RGPU_CHANNELS_MAX]; /* payload bytes to come that belong to a record received before */
 	uint8_t small[INPUT_SMALL];
+	int64_t last_bytes;   /* when anything came, ns */
 	int64_t last_records; /* when RECORDS or PAYLOAD last came, ns */
 	unsigned pongs;	      /* since then */
 	bool attached;	      /* of the connection that is read; output.attached ends with a retired one at once */

@@ -83,7 +83,7 @@ static void greet(struct io *io)
 	if (!io->live)
 		return;
 	io->began = io->pinged = rgpu_now_ns();
-	io->w->input.last_records = io->began;
+	io->w->input.last_records = io->w->input.last_bytes = io->began;
 }
 
 /* The connection is gone, by @err or because its lease is over; the session waits for the next. */
@@ -96,7 +96,9 @@ static void lost(struct io *io, int err)
 	pthread_mutex_lock(&o->lock);
 	ended = ended && o->link; /* else it was cut off here, and the client is on its way back */
 	if (o->link && err)
-		rgpu_info("the connection was lost: %s", err == -ENOTCONN ? "closed by the client" : rgpu_link_why(o->link));
+		rgpu_info("the connection was lost: %s", err == -ENOTCONN   ? "closed by the client" :
+							 err == -ETIMEDOUT ? "silence" :
+									      rgpu_link_why(o->link));
 	rgpu_link_free(o->link);
 	o->link = NULL;
 	o->attached = false;
@@ -130,8 +132,9 @@ static bool all_held(struct worker *w)
 }
 
 /*
- * A client that is stopped as a whole (a debugger, SIGSTOP) answers no ping and may take its time. One that
- * answers and yet sends nothing of what its own records wait for never will.
+ * A client that answers no ping is not there: a dead host, a cut network, or all of it is stopped (SIGSTOP, a
+ * debugger in a direct program). Its session waits for the grace period. One that answers and yet sends nothing
+ * of what its own records wait for never will.
  */
 static void watch(struct io *io, int64_t now)
 {
@@ -146,6 +149,10 @@ static void watch(struct io *io, int64_t now)
 		pthread_mutex_lock(&w->output.lock);
 		output_ctl(&w->output, RGPU_D_PING, 0, &body, sizeof(body));
 		pthread_mutex_unlock(&w->output.lock);
+	}
+	if (expired(w->input.last_bytes, w->times.silence, now)) {
+		lost(io, -ETIMEDOUT);
+		return;
 	}
 	if (!held || w->input.pongs < 2 || !expired(w->input.last_records, w->times.hang, now))
 		return;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # server/: rgpu-server. libserver.a is all of it but main() and the API code, which the tests replace by a stub.
-SERVER_API_SRC := $(wildcard server/call_*.c server/session*.c server/driver*.c)
+SERVER_API_SRC := $(wildcard server/call*.c server/session*.c server/driver*.c)
 SERVER_SRC := $(filter-out server/main.c $(SERVER_API_SRC),$(wildcard server/*.c))
 SERVER_OBJS := $(SERVER_SRC:server/%.c=$(B)/server/%.o)
 SERVER_BASE := $(B)/lib/librgpu-base.a

@@ -16,6 +16,7 @@ const struct worker_times worker_times_default = {
 	.direct_grace = 2000,
 	.hang = 10000,
 	.ping = 5000,
+	.silence = 20000,
 	.handshake = 10000,
 };
 

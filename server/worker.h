@@ -37,7 +37,8 @@ struct worker_times { /* milliseconds */
 	int grace;	  /* without a connection, until the session is given up */
 	int direct_grace; /* the same after FIN or RST of a program that has the engine inside */
 	int hang;	  /* a lane waits for a stamp that nobody sends, the client being alive */
-	int ping;
+	int ping;	  /* between pings */
+	int silence;	  /* nothing at all came, not even an answer to a ping: the connection counts as lost */
 	int handshake; /* TLS and ATTACH of a data connection */
 };
 extern const struct worker_times worker_times_default;

@@ -292,6 +292,33 @@ static void grace(bool direct, bool cut_first, const char *what)
 	free(r.p.out);
 }
 
+/* No FIN, no answer to pings: a stopped program, or a network that is gone. */
+static void silence(void)
+{
+	struct worker_times t = worker_times_default;
+	bool got;
+	int type;
+
+	t.grace = 300;
+	t.direct_grace = 1;
+	t.ping = 50;
+	t.silence = 250;
+	stub_reset();
+	rig_up(&r, &t, true);
+	rig_connect(&r);
+	peer_attach(&r.p, NULL, 0);
+	r.p.quiet_pongs = true;
+	do
+		type = peer_step(&r.p, NULL, &got, NULL, PEER_WAIT_MS);
+	while (type > 0);
+	ok(r.p.pings > 1 && !r.p.said_bye, "a silent client is cut off after %u pings", r.p.pings);
+	pthread_join(r.io, NULL);
+	ok(strstr(r.w.end_text, "0.3 s"), "and has the grace period, a direct one too: %s", r.w.end_text);
+	worker_destroy(&r.w);
+	peer_drop(&r.p);
+	free(r.p.out);
+}
+
 static void backlog_credit(void)
 {
 	static uint8_t chunk[RGPU_CHUNK_MAX];
@@ -339,6 +366,7 @@ int main(void)
 	cut_receiving(counts, false);
 	old_lease();
 	backlog_credit();
+	silence();
 	grace(false, false, "a client that never came is not waited for forever");
 	grace(false, true, "a proxy may come back within the grace period");
 	grace(true, true, "a program that has the engine inside does not come back after FIN");
