@@ -143,6 +143,7 @@ bool arena_map_file(uint64_t addr, uint64_t bytes, int fd, uint64_t offset, bool
 
 	if (p == MAP_FAILED)
 		return false;
+	madvise(p, bytes, MADV_HUGEPAGE);
 	madvise(p, bytes, MADV_DONTDUMP);
 	set_state(addr, bytes, accessible);
 	return true;

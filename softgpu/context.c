@@ -152,7 +152,7 @@ CUresult ctx_activate(struct ctx *c)
 
 void ctx_teardown(struct ctx *c)
 {
-	static const enum obj_kind kinds[] = {OBJ_STREAM, OBJ_EVENT};
+	static const enum obj_kind kinds[] = {OBJ_STREAM, OBJ_EVENT, OBJ_LINK};
 	struct stream *legacy;
 	struct obj *o;
 
@@ -428,6 +428,12 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	/* The engine's heap has this size, once and for all. */
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > default_limit[limit]) {
+		log_line("cuCtxSetLimit: a device malloc heap of more than %zu MiB is not supported yet",
+			 default_limit[limit] >> 20);
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	}
 	/* Nothing to persist in a CPU's caches, as the attribute says. */
 	if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
 		value = 0;

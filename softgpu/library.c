@@ -331,6 +331,12 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, 
 	return cuModuleGetGlobal_v2(ptr, bytes, m, name);
 }
 
+/* Host and device see the same bytes of every global, so a managed one is found like any other. */
+CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return cuLibraryGetGlobal(ptr, bytes, library, name);
+}
+
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
 	AUTO_PUT struct kernel *k = NULL;

@@ -72,8 +72,11 @@ static CUresult check(CUdeviceptr addr, unsigned int bytes, bool wait, unsigned 
 
 static CUresult submit(struct stream *s, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
 {
-	struct mem_op *m = op_new(sizeof(*m), wait ? wait_run : write_run, op_free);
+	struct mem_op *m;
 
+	if (wait && !sched_can_poll())
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	m = op_new(sizeof(*m), wait ? wait_run : write_run, op_free);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->addr = addr;

@@ -5,8 +5,8 @@
 
 SOFTGPU_B := $(B)/softgpu
 SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
-SOFTGPU_SRCS := arena attributes context copy copyapi device errors event fill function handles image init launch library \
-	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream vmm
+SOFTGPU_SRCS := arena attributes batch context copy copyapi device errors event fill function handles image init launch library link \
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr vmm
 SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(SOFTGPU_B)/fatbin.o
 
 $(SOFTGPU_B)/api_%.c: softgpu/gen_api.py softgpu/driver-api.tsv

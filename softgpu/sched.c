@@ -27,6 +27,7 @@ static unsigned int nready;   /* streams in ready */
 static unsigned int idle;     /* threads in work */
 static unsigned int tokens;   /* of these, the ones that have been called and not come yet */
 static unsigned int starting; /* threads that have been made and not come yet */
+static unsigned int workers;  /* all threads; once there is one, the last never leaves */
 static bool polling;	      /* the poll thread lives */
 static atomic_ullong next_stream_id = 1;
 
@@ -35,6 +36,7 @@ atomic_uint softgpu_running;
 
 static void *worker(void *arg);
 static void *poller(void *arg);
+static bool spawn_worker(void);
 
 /* Signals are for the program's own threads. */
 static bool spawn(void *(*fn)(void *))
@@ -71,6 +73,7 @@ static void stream_release(struct obj *o)
 CUresult stream_create(struct ctx *c, unsigned int flags, int priority, struct stream **out)
 {
 	struct stream *s = calloc(1, sizeof(*s));
+	bool able;
 
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -80,13 +83,21 @@ CUresult stream_create(struct ctx *c, unsigned int flags, int priority, struct s
 	s->flags = flags;
 	s->priority = priority;
 	s->id = atomic_fetch_add(&next_stream_id, 1);
+	s->attr.sync = CU_SYNC_POLICY_AUTO;
+	s->attr.domain_map = (CUlaunchMemSyncDomainMap){.default_ = 0, .remote = 0};
 	s->blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	list_init(&s->link);
 	list_init(&s->waiters);
 	pthread_cond_init(&s->ended, NULL);
 	pthread_mutex_lock(&lock);
 	list_add_tail(&c->streams, &s->of_ctx);
+	able = workers || spawn_worker();
 	pthread_mutex_unlock(&lock);
+	if (!able) {
+		log_line("cannot start a thread for streams; raise the limit on processes (ulimit -u)");
+		obj_put(&s->obj);
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	}
 	*out = s;
 	return CUDA_SUCCESS;
 }
@@ -187,11 +198,18 @@ static bool runnable(struct stream *s)
 	}
 	if (op->ready && !op->ready(op)) {
 		list_add_tail(&polled, &s->link);
-		if (!polling)
-			polling = spawn(poller);
 		pthread_cond_signal(&poll_work);
 		return false;
 	}
+	return true;
+}
+
+static bool spawn_worker(void)
+{
+	if (!spawn(worker))
+		return false;
+	starting++;
+	workers++;
 	return true;
 }
 
@@ -209,10 +227,10 @@ static void kick(struct stream *s)
 	if (idle > tokens) {
 		tokens++;
 		pthread_cond_signal(&work);
-	} else if (spawn(worker)) {
-		starting++;
+	} else if (spawn_worker()) {
+		return;
 	} else {
-		/* The threads that there are come to it when they are done, unless there are none at all. */
+		/* The threads that there are come to it when they are done; stream_create() saw to it that there is one. */
 		log_line("cannot start a thread for a stream; raise the limit on processes (ulimit -u)");
 	}
 }
@@ -288,7 +306,7 @@ static void *worker(void *arg)
 			idle--;
 			if (tokens)
 				tokens--;
-			else if (list_empty(&ready))
+			else if (list_empty(&ready) && workers > 1)
 				break;
 			if (list_empty(&ready))
 				continue;
@@ -307,6 +325,7 @@ static void *worker(void *arg)
 		obj_put(&s->obj);
 		pthread_mutex_lock(&lock);
 	}
+	workers--;
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -340,6 +359,18 @@ static void *poller(void *arg)
 		}
 	}
 	return NULL;
+}
+
+bool sched_can_poll(void)
+{
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	if (!polling)
+		polling = spawn(poller);
+	yes = polling;
+	pthread_mutex_unlock(&lock);
+	return yes;
 }
 
 /* ---- The legacy stream ---- */
@@ -478,16 +509,6 @@ bool stream_reached(struct stream *s, uint64_t seq)
 	return yes;
 }
 
-uint64_t stream_issued(struct stream *s)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&lock);
-	n = s->issued;
-	pthread_mutex_unlock(&lock);
-	return n;
-}
-
 /* The legacy stream's work includes, as a barrier, that of the blocking streams. */
 static bool includes(const struct stream *legacy, const struct stream *s)
 {
@@ -508,8 +529,7 @@ bool sched_idle(struct stream *s)
 	return yes;
 }
 
-/* Waits for the streams of @c that @want picks (@only: with what it includes; NULL: all), as far as they have been given work
- * now. */
+/* Waits for all streams of @c, or for @only and what it includes, as far as they have been given work now. */
 static void drain(struct ctx *c, struct stream *only)
 {
 	struct op snapshot = {0};

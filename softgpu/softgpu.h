@@ -51,6 +51,7 @@ enum obj_kind {
 	OBJ_KERNEL,
 	OBJ_PHYS,
 	OBJ_POOL,
+	OBJ_LINK,
 };
 
 struct ctx;
@@ -130,7 +131,7 @@ struct ctx {
 	bool primary;
 	atomic_bool alive;   /* false: destroyed, or a primary context that nobody retains */
 	atomic_int error;    /* sticky CUresult; 0 while it works */
-	volatile int cancel;  /* stops running kernels when the context fails or goes */
+	volatile int cancel; /* stops running kernels when the context fails or goes */
 	unsigned int flags, api_version;
 	unsigned long long id;
 	unsigned long long lives; /* a number for each activation, unique in the process */
@@ -167,6 +168,11 @@ struct stream {
 	int priority;
 	unsigned long long id;
 	bool blocking; /* orders with the legacy stream */
+	struct {       /* under the context's lock */
+		CUsynchronizationPolicy sync;
+		CUlaunchMemSyncDomainMap domain_map;
+		CUlaunchMemSyncDomain domain;
+	} attr;
 	/* The rest is under the scheduler's lock. */
 	struct list of_ctx;
 	struct op *head, *tail;
@@ -224,11 +230,12 @@ CUresult stream_submit(struct stream *s, struct op *op, uint64_t *seq);
 CUresult stream_submit_wait(struct stream *s, struct op *op);
 void stream_wait_seq(struct stream *s, uint64_t seq);
 bool stream_reached(struct stream *s, uint64_t seq);
-uint64_t stream_issued(struct stream *s);
 CUresult stream_synchronize(struct stream *s);
 void ctx_drain(struct ctx *c);	    /* waits for all work of all its streams */
 void sched_wake_ctx(struct ctx *c); /* after ctx_fail: nothing of @c waits any longer */
 bool sched_idle(struct stream *s);
+/* Operations with a ready need it: whether somebody will ask them. */
+bool sched_can_poll(void);
 struct stream *sched_legacy(struct ctx *c);
 struct stream *sched_set_legacy(struct ctx *c, struct stream *s);
 
@@ -285,8 +292,8 @@ CUresult mem_check(uint64_t addr, uint64_t bytes);
 
 struct mapping {
 	uint64_t base, bytes;
-	uint64_t id;	 /* of the physical memory */
-	int device;	 /* -1: host */
+	uint64_t id; /* of the physical memory */
+	int device;  /* -1: host */
 	uint64_t reserved_base, reserved_bytes;
 };
 bool vmm_find(uint64_t addr, struct mapping *out);

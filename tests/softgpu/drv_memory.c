@@ -72,6 +72,28 @@ static void copies(void)
 	must(cuMemFree(b));
 }
 
+static void batches(void)
+{
+	uint32_t a = 11, b = 22, back[2] = {0};
+	CUmemcpyAttributes attr = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+	CUdeviceptr p, dsts[2], srcs[2] = {(CUdeviceptr)(uintptr_t)&a, (CUdeviceptr)(uintptr_t)&b};
+	size_t sizes[2] = {4, 4}, idx = 0;
+	CUstream s;
+
+	must(cuMemAlloc(&p, 8));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	dsts[0] = p + 4;
+	dsts[1] = p;
+	works(cuMemcpyBatchAsync(dsts, srcs, sizes, 2, &attr, &idx, 1, s));
+	works(cuMemcpyDtoHAsync(back, p, 8, s));
+	ok(back[0] == 22 && back[1] == 11, "a batch of two copies");
+	gives(cuMemcpyBatchAsync(dsts, srcs, sizes, 2, &attr, &idx, 1, NULL), CUDA_ERROR_INVALID_VALUE);
+	sizes[1] = 0;
+	gives(cuMemcpyBatchAsync(dsts, srcs, sizes, 2, &attr, &idx, 1, s), CUDA_ERROR_INVALID_VALUE);
+	must(cuStreamDestroy(s));
+	must(cuMemFree(p));
+}
+
 static void boxes(void)
 {
 	uint8_t host[8][10], back[4 * 4 * 5];
@@ -277,6 +299,7 @@ int main(void)
 	ctx = drv_start();
 	allocation();
 	copies();
+	batches();
 	boxes();
 	fills();
 	host_memory();

@@ -166,6 +166,31 @@ static void images(void)
 	gives(cuModuleLoadDataEx(&m, ptx, 6, option, value), CUDA_ERROR_INVALID_VALUE);
 }
 
+static void linking(void)
+{
+	static char copy[sizeof(ptx)];
+	CUlinkState l;
+	CUfunction f;
+	void *image;
+	size_t bytes;
+	CUmodule m;
+
+	memcpy(copy, ptx, sizeof(ptx));
+	works(cuLinkCreate(0, NULL, NULL, &l));
+	gives(cuLinkComplete(l, &image, &bytes), CUDA_ERROR_INVALID_VALUE);
+	gives(cuLinkAddData(l, CU_JIT_INPUT_CUBIN, copy, sizeof(copy), "x", 0, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	works(cuLinkAddData(l, CU_JIT_INPUT_PTX, copy, sizeof(copy), "x", 0, NULL, NULL));
+	gives(cuLinkAddData(l, CU_JIT_INPUT_PTX, copy, sizeof(copy), "y", 0, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	memset(copy, 0, sizeof(copy));
+	works(cuLinkComplete(l, &image, &bytes));
+	is_int(bytes, sizeof(ptx), "a linked image has the text's size");
+	works(cuModuleLoadData(&m, image));
+	works(cuModuleGetFunction(&f, m, "fill"));
+	works(cuModuleUnload(m));
+	works(cuLinkDestroy(l));
+	gives(cuLinkDestroy(l), CUDA_ERROR_INVALID_HANDLE);
+}
+
 static void questions(CUmodule m)
 {
 	static const size_t offsets[] = {0, 24, 26, 28, 40}, sizes[] = {24, 1, 2, 12, 8};
@@ -540,6 +565,7 @@ int main(void)
 
 	must(cuMemAlloc(&out, 4096));
 	images();
+	linking();
 	must(cuModuleLoadData(&m, ptx));
 	questions(m);
 	launches(m);

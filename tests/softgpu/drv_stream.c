@@ -52,6 +52,19 @@ static void basics(void)
 	works(cuStreamGetCtx(s, &c));
 	must(cuCtxGetCurrent(&d));
 	ok(c == d, "a stream knows its context");
+	{
+		CUstreamAttrValue v = {.syncPolicy = CU_SYNC_POLICY_YIELD}, got;
+
+		works(cuStreamSetAttribute(s, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+		works(cuStreamCopyAttributes(t, s));
+		works(cuStreamGetAttribute(t, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &got));
+		is_int(got.syncPolicy, CU_SYNC_POLICY_YIELD, "an attribute is kept and copied");
+		works(cuStreamGetAttribute(t, CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
+		is_int(got.priority, -2, "the priority is one");
+		v.accessPolicyWindow.num_bytes = 4096;
+		gives(cuStreamSetAttribute(s, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &v), CUDA_ERROR_INVALID_VALUE);
+		gives(cuStreamGetAttribute(s, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &got), CUDA_ERROR_INVALID_VALUE);
+	}
 	gives(cuStreamCreate(&s, 64), CUDA_ERROR_INVALID_VALUE);
 	works(cuStreamQuery(s));
 	for (int i = 0; i < 3; i++)
