@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+# tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
+
+API_TESTS := device errors procaddr context memory copy stream module launch cublas session
+API_TEST_B := $(B)/tests/api
+
+$(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
+	@mkdir -p $(@D)
+	$(NVCC) -ptx -o $@ $<
+
+$(API_TEST_B)/kernels.fatbin: tests/api/kernels.cu
+	@mkdir -p $(@D)
+	$(NVCC) -fatbin -o $@ $<
+
+# What the programs start and load.
+API_TEST_NEEDS := $(B)/bin/rgpu-server $(B)/lib/libsoftgpu.so $(B)/lib/libsoftcublas.so $(B)/tests/libnulldrv.so \
+	$(API_TEST_B)/kernels.ptx $(API_TEST_B)/kernels.fatbin
+
+$(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve.h $(B)/lib/libcublas.so.13 | $(API_GEN) $(API_TEST_NEEDS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libcublas.so.13 \
+		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+
+# Parts of the shim without a server behind them.
+$(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap ranges handles) | $(API_GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(API_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpthread
+
+$(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
+	@mkdir -p $(@D)
+	install -m 0755 $< $@
+
+UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap generator exports)

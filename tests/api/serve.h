@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* A server for a test program: started on a free port of this host with a key of its own, and stopped at the end. */
+#ifndef TESTS_API_SERVE_H
+#define TESTS_API_SERVE_H
+
+#include <cuda.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/tap.h"
+
+static pid_t serve_pid;
+static char serve_dir[64], serve_build[PATH_MAX];
+
+/* A file of the build folder: the test program is in its tests/. */
+__attribute__((unused)) static const char *built(const char *name)
+{
+	static char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", serve_build, name);
+	return path;
+}
+
+static void serve_stop(void)
+{
+	char cmd[128];
+
+	if (serve_pid > 0) {
+		kill(serve_pid, SIGTERM);
+		waitpid(serve_pid, NULL, 0);
+	}
+	serve_pid = 0;
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", serve_dir);
+	if (*serve_dir && system(cmd))
+		printf("# %s stays\n", serve_dir);
+}
+
+static pid_t serve_spawn(const char *out, const char *const *argv)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	execv(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+/* Finds "listening on HOST:PORT" in the server's log. */
+static bool serve_address(const char *log, char *addr, size_t size)
+{
+	FILE *f = fopen(log, "r");
+	char line[512], *at = NULL;
+
+	while (f && fgets(line, sizeof(line), f) && !(at = strstr(line, "listening on ")))
+		;
+	if (f)
+		fclose(f);
+	if (!at)
+		return false;
+	at += strlen("listening on ");
+	at[strcspn(at, " \n")] = 0;
+	if (at[strlen(at) - 1] == ':')
+		at[strlen(at) - 1] = 0;
+	snprintf(addr, size, "%s", at);
+	return true;
+}
+
+/* @driver: NULL for softgpu, else a file of the build folder. @devices: soft ones. Exits the test when there is no server. */
+__attribute__((unused)) static void serve(const char *driver, int devices)
+{
+	char self[PATH_MAX], server[PATH_MAX + 96], lib[PATH_MAX + 96], key[96], log[96], addr[64], n[16];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	bool up = false;
+
+	self[len > 0 ? len : 0] = 0;
+	snprintf(serve_build, sizeof(serve_build), "%s", dirname(dirname(self)));
+	strcpy(serve_dir, "/tmp/rgpu-api.XXXXXX");
+	if (!mkdtemp(serve_dir))
+		exit(1);
+	atexit(serve_stop);
+	snprintf(server, sizeof(server), "%s", built("bin/rgpu-server"));
+	snprintf(lib, sizeof(lib), "%s", driver ? built(driver) : "");
+	snprintf(key, sizeof(key), "%s/key", serve_dir);
+	snprintf(log, sizeof(log), "%s/log", serve_dir);
+	snprintf(n, sizeof(n), "%d", devices);
+	setenv("RGPU_SOFTGPU_DEVICES", n, 1);
+	waitpid(serve_spawn(log, (const char *[]){ server, "--pair", "--key", key, NULL }), NULL, 0);
+	if (driver)
+		serve_pid = serve_spawn(log, (const char *[]){ server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key, NULL });
+	else
+		serve_pid = serve_spawn(log, (const char *[]){ server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key, NULL });
+	for (int i = 0; i < 200 && !up; i++) {
+		usleep(50000);
+		up = serve_address(log, addr, sizeof(addr));
+	}
+	if (!up) {
+		printf("Bail out! no server: see %s\n", log);
+		*serve_dir = 0;
+		exit(1);
+	}
+	setenv("RGPU_SERVER", addr, 1);
+	setenv("RGPU_KEY", key, 1);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+__attribute__((unused)) static const char *error_name(int r)
+{
+	const char *s = NULL;
+
+	cuGetErrorName((CUresult)r, &s);
+	return s ? s : "?";
+}
+
+/* The call's status, with both names when it is another. */
+#define is_cu(call, want)                                                                                      \
+	({                                                                                                     \
+		int got_ = (int)(call);                                                                        \
+		bool same_ = ok(got_ == (int)(want), "%s gives %s", #call, #want);                             \
+		if (!same_)                                                                                    \
+			printf("# %s:%d: got %s\n", __FILE__, __LINE__, error_name(got_));                     \
+		same_;                                                                                         \
+	})
+
+/* A call that must succeed for the rest to have a meaning. */
+#define must(call)                                                                                             \
+	do {                                                                                                   \
+		int got_ = (int)(call);                                                                        \
+		if (got_) {                                                                                    \
+			ok(false, "%s", #call);                                                                \
+			printf("# %s:%d: %s\n", __FILE__, __LINE__, error_name(got_));                         \
+			exit(tap_done());                                                                      \
+		}                                                                                              \
+	} while (0)
+
+/* cuInit, the first device's primary context made current. */
+__attribute__((unused)) static CUcontext primary(void)
+{
+	CUcontext c;
+
+	must(cuInit(0));
+	must(cuDevicePrimaryCtxRetain(&c, 0));
+	must(cuCtxSetCurrent(c));
+	return c;
+}
+
+/* Of libcuda's version node RGPU_PRIVATE: round trips so far. */
+long rgpuRoundTrips(const char *name);
+
+#endif
