@@ -112,6 +112,7 @@ struct load {
 	struct func_ast *funcs, **funcs_tail;
 	struct sym *vars, **vars_tail; /* module scope, text order */
 	struct func_ast *cur;
+	u32 depth; /* nesting of operands or initialisers: recursion has an end */
 	u32 version, target;
 	bool uses_heap, uses_envreg;
 };
@@ -120,6 +121,8 @@ struct load {
 __attribute__((noreturn, format(printf, 4, 5))) void load_fail(struct load *ld, enum ptx_status st, u32 line, const char *fmt, ...);
 void *load_alloc(struct load *ld, size_t bytes);
 char *load_strndup(struct load *ld, const char *s, size_t len);
+/* Counts one level of nesting; refuses text that nests without sense. */
+void nest(struct load *ld);
 /* Doubles a scratch array when @n has reached *@cap. */
 void *load_grow(struct load *ld, void *p, u32 n, u32 *cap, size_t elem);
 

@@ -3,6 +3,7 @@
 #include "softgpu/ptx/lower.h"
 
 #define NO_ORDER UINT32_MAX
+#define MAX_STEPS (1u << 28)
 
 static void find_blocks(struct lower *lo)
 {
@@ -87,6 +88,7 @@ struct visit {
 static void weak_order(struct lower *lo)
 {
 	u32 n = lo->nblocks, num = 0, sp = 0, depth = 0, emitted = 0;
+	u64 steps = 0;
 	u32 *dfn = load_alloc(lo->ld, n * sizeof(u32));
 	u32 *stack = load_alloc(lo->ld, (n + 1) * sizeof(u32));
 	u32 *seq = load_alloc(lo->ld, n * sizeof(u32));
@@ -97,6 +99,10 @@ static void weak_order(struct lower *lo)
 	for (;;) {
 		struct visit *t = &v[depth];
 		const struct block_info *b = &lo->blocks[t->block];
+
+		/* Each level of loop nesting visits its body again. */
+		if (++steps > MAX_STEPS)
+			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops", lo->ast->name);
 
 		if (t->next < succ_count(b)) {
 			u32 s = succ(lo, b, t->next++);

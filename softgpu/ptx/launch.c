@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: blocks handed out in ascending order to workers, which run them warp by warp. */
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,13 @@ static void raise_deadlock(struct block *b)
 static enum run block_pass(struct block *b)
 {
 	bool progress = false, yielded = false;
+	const struct launch *l = b->l;
 	u32 left = 0;
+
+	if (l->p->cancel && *l->p->cancel) {
+		ptx_raise(&b->warps[0], NULL, -1, PTX_CANCELLED, 0, "the launch was cancelled");
+		return RUN_STOP;
+	}
 
 	for (u32 n = 0; n < b->nwarps; n++) {
 		struct warp *w = &b->warps[n];
@@ -213,6 +220,7 @@ static void launch_worker(void *arg)
 {
 	struct launch *l = arg;
 	struct worker *wk = ptx_worker_get();
+	fenv_t env;
 	u64 share = (l->nblocks + l->width - 1) / l->width;
 	u32 k = 0;
 
@@ -222,6 +230,9 @@ static void launch_worker(void *arg)
 	}
 	wk->smid = atomic_fetch_add(&l->next_sm, 1);
 	wk->nblocks = 0;
+	/* The caller's rounding mode and its handling of denormals are not the kernel's. */
+	fegetenv(&env);
+	fesetenv(FE_DFL_ENV);
 	while (!atomic_load(&l->stop)) {
 		bool more = !wk->nblocks;
 
@@ -254,14 +265,20 @@ out:
 	for (u32 n = 0; n < wk->nblocks; n++)
 		release_frames(&wk->blocks[n]);
 	wk->nblocks = 0;
+	fesetenv(&env);
 	ptx_worker_put(wk);
 }
 
+/* The thread numbers of a block's warps, and behind them a copy of the parameters, aligned for any type. */
 static bool number_threads(struct launch *l)
 {
 	const u32 *dim = l->p->block;
+	size_t tids = l->nwarps * sizeof(*l->tid);
 
-	l->tid = malloc(l->nwarps * sizeof(*l->tid));
+	l->tid = aligned_alloc(64, tids + align64(l->f->param_bytes + 1));
+	if (l->tid && l->f->param_bytes)
+		memcpy((u8 *)l->tid + tids, l->p->params, l->f->param_bytes);
+	l->params = (u8 *)l->tid + tids;
 	for (u32 t = 0; l->tid && t < l->nwarps * WARP; t++) {
 		l->tid[t / WARP][0][t % WARP] = t % dim[0];
 		l->tid[t / WARP][1][t % WARP] = t / dim[0] % dim[1];
@@ -298,7 +315,7 @@ static bool coop_get(struct launch *l, u32 *slot)
 enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
 {
 	static _Atomic u64 grid_ids;
-	struct launch l = { .f = f, .p = p, .fault = fault, .params = p->params };
+	struct launch l = { .f = f, .p = p, .fault = fault };
 	u64 threads = (u64)p->block[0] * p->block[1] * p->block[2];
 	u32 slot;
 

@@ -13,13 +13,22 @@ static u64 lane_address(const struct warp *w, const struct ins *i, u32 l)
 	return (u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
 }
 
+static inline void *lane_ptr(struct warp *w, const struct ins *i, u32 l, u32 size)
+{
+	u64 at = lane_address(w, i, l);
+
+	if (i->sub == SP_SHARED && at < w->shared_size && size <= w->shared_size - at && !(at & (size - 1)))
+		return w->shared + at;
+	return ptx_lane_addr(w, i, l, (enum space)i->sub, at, size);
+}
+
 #define FOR_LANES(T)                                                                        \
 	T *D = ARG(T, 0);                                                                   \
 	const T *B = ARG(const T, 1), *C = ARG(const T, 2);                                 \
 	(void)C;                                                                            \
 	for (u32 rest = em; rest; rest &= rest - 1) {                                       \
 		u32 l = (u32)__builtin_ctz(rest);                                           \
-		T *p = ptx_lane_addr(w, i, l, (enum space)i->sub, lane_address(w, i, l), sizeof(T)); \
+		T *p = lane_ptr(w, i, l, sizeof(T));                                        \
 		if (!p)                                                                     \
 			return;
 

@@ -222,21 +222,52 @@ ALL_SHARED_OK(u64)
 		}                                                                                              \
 	}
 
+/* A lane's own memory; the lanes never meet there. */
+static inline u8 *local_ptr(struct warp *w, const struct ins *i, u32 l, u64 at, u32 size)
+{
+	if (at <= w->local_stride && size <= w->local_stride - at && !(at & (size - 1)))
+		return w->local + (size_t)l * w->local_stride + at;
+	return ptx_lane_addr(w, i, l, SP_LOCAL, at, size);
+}
+
+#define LOAD_LOCAL(nm, MT, RT)                                                                 \
+	HANDLER(nm)                                                                            \
+	{                                                                                      \
+		const u64 *A = ARG(const u64, 4);                                              \
+		RT *D = ARG(RT, 0);                                                            \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                  \
+			u32 l = (u32)__builtin_ctz(rest);                                      \
+			const MT *p = (const MT *)local_ptr(w, i, l, A[l] + i->imm, sizeof(MT)); \
+			if (!p)                                                                \
+				return;                                                        \
+			D[l] = (RT)*p;                                                         \
+		}                                                                              \
+	}
+#define STORE_LOCAL(nm, MT, RT)                                                                \
+	HANDLER(nm)                                                                            \
+	{                                                                                      \
+		const u64 *A = ARG(const u64, 4);                                              \
+		const RT *V = ARG(const RT, 0);                                                \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                  \
+			u32 l = (u32)__builtin_ctz(rest);                                      \
+			MT *p = (MT *)local_ptr(w, i, l, A[l] + i->imm, sizeof(MT));           \
+			if (!p)                                                                \
+				return;                                                        \
+			*p = (MT)V[l];                                                         \
+		}                                                                              \
+	}
+
 #define GLOBAL_RUN(at, size, align) global_ok(at, size, align)
 #define GLOBAL_ALL(a, imm, size) all_global_ok(a, imm, size)
 #define SHARED_RUN(at, size, align) shared_ok(w, at, size, align)
 #define SHARED_ALL32(a, imm, size) all_shared_ok_u32(w, a, imm, size)
 #define SHARED_ALL64(a, imm, size) all_shared_ok_u64(w, a, imm, size)
-#define NEVER_RUN(at, size, align) false
-#define NEVER_ALL(a, imm, size) false
-
 /* A generic access takes the arena's way first; the windows go lane by lane. */
 #define FOR_SPACES(X, MT, RT, name)                                                                        \
 	X(g_##name, u64, MT, RT, SP_GLOBAL, GLOBAL_RUN, GLOBAL_ALL, )                                      \
 	X(x_##name, u64, MT, RT, SP_GENERIC, GLOBAL_RUN, GLOBAL_ALL, )                                     \
 	X(s_##name, u32, MT, RT, SP_SHARED, SHARED_RUN, SHARED_ALL32, w->shared +)                         \
-	X(S_##name, u64, MT, RT, SP_SHARED, SHARED_RUN, SHARED_ALL64, w->shared +)                         \
-	X(l_##name, u64, MT, RT, SP_LOCAL, NEVER_RUN, NEVER_ALL, )
+	X(S_##name, u64, MT, RT, SP_SHARED, SHARED_RUN, SHARED_ALL64, w->shared +)
 
 /* memory type (sign or zero extended to the register), register type, their names */
 #define LOADS(X)                                                                                               \
@@ -247,8 +278,8 @@ ALL_SHARED_OK(u64)
 	X(u8, u16, 8, h) X(u16, u16, 16, h) X(u8, u32, 8, w) X(u16, u32, 16, w) X(u32, u32, 32, w)             \
 	X(u8, u64, 8, d) X(u16, u64, 16, d) X(u32, u64, 32, d) X(u64, u64, 64, d)
 
-#define LOAD_FUNCS(MT, RT, name, c) FOR_SPACES(LOAD, MT, RT, ld_##name##_##c)
-#define STORE_FUNCS(MT, RT, name, c) FOR_SPACES(STORE, MT, RT, st_##name##_##c)
+#define LOAD_FUNCS(MT, RT, name, c) FOR_SPACES(LOAD, MT, RT, ld_##name##_##c) LOAD_LOCAL(l_ld_##name##_##c, MT, RT)
+#define STORE_FUNCS(MT, RT, name, c) FOR_SPACES(STORE, MT, RT, st_##name##_##c) STORE_LOCAL(l_st_##name##_##c, MT, RT)
 LOADS(LOAD_FUNCS)
 STORES(STORE_FUNCS)
 
@@ -258,7 +289,7 @@ static bool vector_ptrs(struct warp *w, const struct ins *i, u32 em, enum space 
 	const u64 *A = ARG(const u64, 4);
 	const u32 *A32 = ARG(const u32, 4);
 
-	if (sp != SP_SHARED && em == FULL && all_global_ok(A, i->imm, size)) {
+	if ((sp == SP_GLOBAL || sp == SP_GENERIC) && em == FULL && all_global_ok(A, i->imm, size)) {
 		LANES ptr[l] = (u8 *)(uintptr_t)(A[l] + i->imm);
 		return true;
 	}
@@ -310,8 +341,10 @@ static bool vector_ptrs(struct warp *w, const struct ins *i, u32 em, enum space 
 			}                                                                      \
 		}                                                                              \
 	}
-#define VLOAD_FUNCS(MT, RT, name, c) FOR_SPACES(VLOAD, MT, RT, ld_##name##_##c)
-#define VSTORE_FUNCS(MT, RT, name, c) FOR_SPACES(VSTORE, MT, RT, st_##name##_##c)
+#define VLOAD_FUNCS(MT, RT, name, c) \
+	FOR_SPACES(VLOAD, MT, RT, ld_##name##_##c) VLOAD(l_ld_##name##_##c, u64, MT, RT, SP_LOCAL, , , )
+#define VSTORE_FUNCS(MT, RT, name, c) \
+	FOR_SPACES(VSTORE, MT, RT, st_##name##_##c) VSTORE(l_st_##name##_##c, u64, MT, RT, SP_LOCAL, , , )
 LOADS(VLOAD_FUNCS)
 STORES(VSTORE_FUNCS)
 

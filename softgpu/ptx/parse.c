@@ -53,6 +53,12 @@ void *load_grow(struct load *ld, void *p, u32 n, u32 *cap, size_t elem)
 	return q;
 }
 
+void nest(struct load *ld)
+{
+	if (++ld->depth > 64)
+		load_fail(ld, PTX_SYNTAX, ld->t.line, "nested too deeply");
+}
+
 void next(struct load *ld)
 {
 	lex_next(&ld->lx, &ld->t);
@@ -189,12 +195,14 @@ static void init_values(struct load *ld, struct sym *v, u64 *at)
 	u32 size = type_size(v->type);
 
 	if (accept(ld, '{')) {
+		nest(ld);
 		while (!is_punct(ld, '}')) {
 			init_values(ld, v, at);
 			if (!accept(ld, ','))
 				break;
 		}
 		expect(ld, '}');
+		ld->depth--;
 		return;
 	}
 	if (*at + size > v->size)

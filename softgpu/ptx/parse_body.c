@@ -153,6 +153,7 @@ static void parse_word(struct load *ld, struct opnd *o)
 static void parse_operand(struct load *ld, struct opnd *o)
 {
 	*o = (struct opnd){ .reg = -1 };
+	nest(ld);
 	if (accept(ld, '!')) {
 		if (ld->t.kind != T_WORD)
 			load_fail(ld, PTX_SYNTAX, ld->t.line, "predicate expected after '!'");
@@ -196,6 +197,7 @@ static void parse_operand(struct load *ld, struct opnd *o)
 		o->second = load_alloc(ld, sizeof(*o->second));
 		parse_operand(ld, o->second);
 	}
+	ld->depth--;
 }
 
 static void define_label(struct load *ld, const struct token *t)

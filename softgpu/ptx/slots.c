@@ -90,10 +90,14 @@ static void flow_into(struct live *lv, u64 *out, u32 s)
 static void solve(struct live *lv)
 {
 	struct lower *lo = lv->lo;
+	u64 work = 0;
 	bool changed;
 
 	do {
 		changed = false;
+		work += (u64)lo->nblocks * (lv->words + 1);
+		if (work > 1ull << 32)
+			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops", lo->ast->name);
 		for (u32 b = lo->nblocks; b-- > 0;) {
 			const struct block_info *bl = &lo->blocks[b];
 			size_t at = (size_t)b * lv->words;
