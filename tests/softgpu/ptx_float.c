@@ -157,6 +157,37 @@ static u64 to_half(long double v, u32 ebits, int mode)
 	return sign | (x - below < above - x ? lo : lo + 1);
 }
 
+/* 8-bit floats: e4m3 (3 mantissa bits, no infinity) and e5m2, the nearest of all finite values. */
+static double fp8(u32 v, u32 mbits)
+{
+	u32 e = v >> mbits & ((1u << (7 - mbits)) - 1), m = v & ((1u << mbits) - 1);
+	int bias = mbits == 3 ? 7 : 15;
+	double r = e ? ldexp(1 + m / (double)(1 << mbits), (int)e - bias) : ldexp(m, 1 - bias - (int)mbits);
+
+	if (mbits == 3 ? (v & 127) == 127 : e == 31 && m)
+		return NAN;
+	if (mbits == 2 && e == 31)
+		r = INFINITY;
+	return v & 128 ? -r : r;
+}
+
+static u64 to_fp8(double v, u32 mbits)
+{
+	u32 best = 0, most = mbits == 3 ? 0x7e : 0x7b;
+
+	if (isnan(v))
+		return 0x7f;
+	if (fabs(v) >= fp8(most, mbits))
+		return most | (signbit(v) ? 128 : 0);
+	for (u32 k = 1; k <= most; k++) {
+		double d = fabs(fp8(k, mbits) - fabs(v)), e = fabs(fp8(best, mbits) - fabs(v));
+
+		if (d < e || (d == e && !(k & 1)))
+			best = k;
+	}
+	return best | (signbit(v) ? 128 : 0);
+}
+
 #define HF(v) H((u16)(v), 5)
 #define HB(v) H((u16)(v), 8)
 #define TH(v) to_half(v, 5, FE_TONEAREST)
@@ -311,6 +342,10 @@ static u64 to_int(double v, int mode, bool is_signed, u32 bits)
 	  HF(a) == HF(b) ? (a | b) : HF(a) < HF(b) ? a : b)                                               \
 	X(mov, "mov.f32", "WW", 0, a)                                                                     \
 	X(movd, "mov.b64", "dd", 0, a)                                                                    \
+	X(e4m3, "cvt.rn.satfinite.e4m3x2.f32", "hWW", 0, to_fp8((double)F(a), 3) << 8 | to_fp8((double)F(b), 3)) \
+	X(e5m2, "cvt.rn.satfinite.e5m2x2.f32", "hWW", 0, to_fp8((double)F(a), 2) << 8 | to_fp8((double)F(b), 2)) \
+	X(fe4m3, "cvt.rn.f16x2.e4m3x2", "wh", 0, pair(TH((long double)fp8((u8)a, 3)), TH((long double)fp8((u8)(a >> 8), 3)))) \
+	X(fe5m2, "cvt.rn.f16x2.e5m2x2", "wh", 0, pair(TH((long double)fp8((u8)a, 2)), TH((long double)fp8((u8)(a >> 8), 2)))) \
 	X(tf32, "cvt.rna.tf32.f32", "wW", 0, isnan(F(a)) || isinf(F(a)) ? a : (a + 0x1000) & 0xffffe000)
 
 #define FLOAT_CASE(name, op, sig, ulp, ...) CASE(name, op, sig, __VA_ARGS__)

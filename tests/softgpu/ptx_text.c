@@ -85,6 +85,23 @@ static void test_errors(void)
 	refused(KERNEL("add.s32 %r1, %r2, 0x;"), PTX_SYNTAX, "line 7", "a bad number");
 }
 
+/* Nesting without end must not exhaust the host's stack. */
+static void test_nesting(void)
+{
+	static const char *const begin[] = { HEAD ".entry k() { .reg .b32 %r1; mov.u32 %r1, ", HEAD ".entry k() { ", HEAD ".global .u32 v[4] = ", HEAD ".entry k() { bra ", NULL };
+	static const char *const repeat[] = { "(", "{", "{", "[" };
+	char *text = malloc(1000100);
+
+	for (int k = 0; begin[k]; k++) {
+		struct ptx_module *m;
+		size_t at = (size_t)sprintf(text, "%s", begin[k]);
+
+		memset(text + at, repeat[k][0], 1000000);
+		is_int(test_load(text, at + 1000000, &m), PTX_SYNTAX, "a million times %s: %s", repeat[k], test_log);
+	}
+	free(text);
+}
+
 /* Loading every prefix must end in an orderly way; a whole text loads. */
 static void test_truncated(const char *program)
 {
@@ -244,6 +261,7 @@ int main(int argc, char **argv)
 	test_forms();
 	test_initialisers();
 	test_values();
+	test_nesting();
 	test_truncated(argv[0]);
 	return tap_done();
 }
