@@ -19,6 +19,4 @@ $(B)/bin/rgpu-smi: $(TOOLS_SMI) $(B)/lib/librgpu-transport.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(TOOLS_SMI) $(B)/lib/librgpu-transport.a $(LIBS_TRANSPORT)
 
-ifneq ($(wildcard shim/room.mk),)
 ALL += $(B)/bin/rgpu-smi
-endif

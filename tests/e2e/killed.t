@@ -39,7 +39,8 @@ if [ $TRANSPORT = direct ]; then
 	kill -CONT $pid
 	until_true 60 eval '! kill -0 $pid 2>/dev/null'
 	result $? "woken, it ends by itself"
-	wait $pid
+	kill -9 $pid 2>/dev/null
+	wait $pid 2>/dev/null
 	[ $? -eq 1 ] && grep -q 'cudaError' "$tmp/out"
 	result $? "… with a CUDA error, not with a fresh GPU" || diag <"$tmp/out"
 	none() { [ "$(workers)" -eq 0 ]; }

@@ -29,6 +29,7 @@ static void *releaser(void *arg)
 		same = issued == last ? same + 1 : 0;
 		last = issued;
 	}
+	last = issued;
 	if (last < 100)
 		die("only %d launches were taken before the wait was released", last);
 	/* None of them may have run. */

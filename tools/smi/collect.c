@@ -120,6 +120,20 @@ static int by_gpu_and_pid(const void *a, const void *b)
 	return x->gpu != y->gpu ? (x->gpu < y->gpu ? -1 : 1) : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+/*
+ * A session names all devices that it may use. It is shown on those where it holds memory, as nvidia-smi shows a process
+ * where it has a context; one that holds none yet, on its first.
+ */
+static bool shown(const struct rgpu_stats_session *all, unsigned int n, unsigned int i)
+{
+	if (all[i].mem_used)
+		return true;
+	for (unsigned int j = 0; j < n; j++)
+		if (!memcmp(all[j].sid, all[i].sid, sizeof(all[i].sid)) && (all[j].mem_used || j < i))
+			return false;
+	return true;
+}
+
 static int stats(struct smi *smi, struct rgpu_transport *t)
 {
 	static _Alignas(8) char buf[RGPU_CONTROL_MAX];
@@ -152,7 +166,7 @@ static int stats(struct smi *smi, struct rgpu_transport *t)
 		struct smi_process *p = &smi->processes[smi->nprocesses];
 
 		at = place(t, ses[i].device);
-		if (at < 0)
+		if (at < 0 || !shown(ses, s->nsessions, i))
 			continue;
 		p->gpu = at;
 		p->pid = (int)ses[i].pid;
