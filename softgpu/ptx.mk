@@ -45,7 +45,7 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 -include $(PTX_OBJ:.o=.d)
 
-PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text ptx_tensor
+PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text ptx_tensor ptx_math
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
@@ -54,12 +54,13 @@ $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
 $(B)/tests/softgpu-ptx_tensor: $(B)/tests/softgpu-ptx_tensor.ptx
-$(B)/tests/softgpu-ptx_kernels.ptx: PTX_ARCH := compute_75
+$(B)/tests/softgpu-ptx_math: $(B)/tests/softgpu-ptx_math.ptx tests/softgpu/ptx_math.def
+$(B)/tests/softgpu-ptx_kernels.ptx $(B)/tests/softgpu-ptx_math.ptx: PTX_ARCH := compute_75
 $(B)/tests/softgpu-ptx_tensor.ptx: PTX_ARCH := compute_80
 
 $(B)/tests/softgpu-ptx_%.ptx: tests/softgpu/ptx_%.cu
 	@mkdir -p $(@D)
-	$(CUDA_HOME)/bin/nvcc -ptx -arch=$(PTX_ARCH) -std=c++17 -o $@ $<
+	$(CUDA_HOME)/bin/nvcc -ptx -arch=$(PTX_ARCH) -std=c++17 -I. -o $@ $<
 
 UNIT_TESTS += $(PTX_TESTS:%=$(B)/tests/softgpu-%)
 
