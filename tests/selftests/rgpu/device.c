@@ -190,7 +190,6 @@ static void unloading(void)
 		close(f);
 		if (fork())
 			_exit(0);
-		close(fds[0]);
 		*m = 1;
 		(void)!write(fds[1], "c", 1);
 		pause();

@@ -320,11 +320,11 @@ static void too_late(void)
 static void ends(void)
 {
 	pid_t proxy = proxy_fork(), pid;
-	int fds[2], status;
+	int ready[2], stay[2], status;
 	char b;
 
 	/* A child of the program holds the descriptors and outlives it. */
-	if (pipe(fds))
+	if (pipe(ready) || pipe(stay))
 		return;
 	fflush(stdout);
 	pid = fork();
@@ -334,27 +334,26 @@ static void ends(void)
 		if (app_start(fd, NULL) || app_channel(fd, RING, NULL))
 			_exit(1);
 		if (!fork()) {
-			char x;
-
-			(void)!write(fds[1], "c", 1);
 			alarm(60);
-			close(fds[1]);
-			(void)!read(fds[0], &x, 1); /* until the test closes */
+			(void)!write(ready[1], "c", 1);
+			(void)!read(stay[0], &b, 1);
 			_exit(0);
 		}
 		pause();
 	}
-	(void)!read(fds[0], &b, 1);
+	(void)!read(ready[0], &b, 1);
 	is_int(counter("sessions"), 1, "a program with a child");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	is_int(counter_becomes("sessions", 0), 0, "is killed: its session ends");
 	is_int(counter("files"), 1, "though the child has the file");
 	is_int(counter_becomes("gone", 0), 0, "and the proxy heard of it");
-	(void)!write(fds[1], "x", 1);
+	(void)!write(stay[1], "x", 1);
 	is_int(counter_becomes("files", 0), 0, "the child goes");
-	close(fds[0]);
-	close(fds[1]);
+	close(ready[0]);
+	close(ready[1]);
+	close(stay[0]);
+	close(stay[1]);
 
 	/* exec: another program, another memory, the same descriptor. */
 	fflush(stdout);
