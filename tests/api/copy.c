@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/* Copies of all sizes between all kinds of memory, and fills: every byte is compared. */
+#include <pthread.h>
+#include "tests/api/serve.h"
+
+#define MAX (9u << 20)
+
+static uint8_t *src, *dst;
+
+static void pattern(uint8_t *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (i * 2654435761u + seed * 40503u) >> 13;
+}
+
+static const size_t sizes[] = { 1, 3, 4095, 8192, 8193, 32768, 32769, 65536, 300001, (2u << 20) - 1, 2u << 20, (2u << 20) + 5, 5000001, MAX };
+
+static void pageable(void)
+{
+	unsigned bad = 0, seed = 0;
+	CUdeviceptr d;
+
+	must(cuMemAlloc(&d, MAX));
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		pattern(src, sizes[i], ++seed);
+		memset(dst, 0, sizes[i]);
+		must(cuMemcpyHtoD(d, src, sizes[i]));
+		memset(src, 0xee, sizes[i]); /* it may be overwritten at once */
+		must(cuMemcpyDtoH(dst, d, sizes[i]));
+		pattern(src, sizes[i], seed);
+		bad += !!memcmp(src, dst, sizes[i]);
+	}
+	is_int(bad, 0, "pageable memory, %zu sizes there and back", sizeof(sizes) / sizeof(*sizes));
+	pattern(src, MAX, 99);
+	must(cuMemcpyHtoD(d, src, MAX));
+	must(cuMemcpyDtoH(dst, d + 1234567, 2345678));
+	ok(!memcmp(dst, src + 1234567, 2345678), "from the middle");
+	is_cu(cuMemcpyHtoD(d + 1, src, MAX), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyDtoH(dst, d + MAX, 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyDtoH(dst, 0x1000, 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyHtoD(d, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyHtoD(d, src, 0), CUDA_SUCCESS);
+	must(cuMemFree(d));
+}
+
+static void pinned(void)
+{
+	unsigned bad = 0, seed = 500;
+	uint8_t *p, *q;
+	CUdeviceptr d;
+	CUstream s;
+
+	must(cuMemAlloc(&d, MAX));
+	must(cuMemHostAlloc((void **)&p, MAX, 0));
+	must(cuMemHostAlloc((void **)&q, MAX, 0));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		pattern(p, sizes[i], ++seed);
+		memset(q, 0, sizes[i]);
+		must(cuMemcpyHtoDAsync(d, p, sizes[i], s));
+		must(cuMemcpyDtoHAsync(q, d, sizes[i], s));
+		must(cuStreamSynchronize(s));
+		bad += !!memcmp(p, q, sizes[i]);
+		/* Synchronous: overwritten at once. */
+		must(cuMemcpyHtoD(d, p, sizes[i]));
+		memset(p, 0xee, sizes[i]);
+		memset(q, 0, sizes[i]);
+		must(cuMemcpyDtoH(q, d, sizes[i]));
+		pattern(p, sizes[i], seed);
+		bad += !!memcmp(p, q, sizes[i]);
+	}
+	is_int(bad, 0, "page-locked memory, asynchronous and not");
+	/* What arrives in q is read by the next copy up, without a wait of the program. */
+	pattern(p, MAX, 7);
+	memset(q, 0, MAX);
+	must(cuMemcpyHtoD(d, p, MAX));
+	must(cuMemcpyDtoHAsync(q, d, MAX, s));
+	must(cuMemcpyHtoDAsync(d, q + MAX / 2, MAX / 2, s));
+	must(cuMemcpyDtoH(dst, d, MAX / 2));
+	ok(!memcmp(dst, p + MAX / 2, MAX / 2), "a copy up from where a copy down still arrives");
+	must(cuMemcpyHtoDAsync(d, p, MAX, s));
+	must(cuMemFreeHost(p)); /* waits for the copy */
+	must(cuMemcpyDtoH(dst, d, MAX));
+	pattern(src, MAX, 7);
+	ok(!memcmp(dst, src, MAX), "freed behind an asynchronous copy: it was whole");
+	must(cuMemFreeHost(q));
+	must(cuStreamDestroy(s));
+	must(cuMemFree(d));
+}
+
+static void device(void)
+{
+	CUdeviceptr a, b;
+	unsigned *w = (unsigned *)dst, bad = 0;
+	int x = 5, y = 0;
+
+	must(cuMemAlloc(&a, 1 << 20));
+	must(cuMemAlloc(&b, 1 << 20));
+	pattern(src, 1 << 20, 3);
+	must(cuMemcpyHtoD(a, src, 1 << 20));
+	is_cu(cuMemcpyDtoD(b + 100, a, 1000000), CUDA_SUCCESS);
+	must(cuMemcpyDtoH(dst, b + 100, 1000000));
+	ok(!memcmp(dst, src, 1000000), "on the device");
+	is_cu(cuMemcpyDtoD(b + 100, a, 1 << 20), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpy(b, a, 1000), CUDA_SUCCESS);
+	is_cu(cuMemcpy((CUdeviceptr)dst, b, 1000), CUDA_SUCCESS);
+	ok(!memcmp(dst, src, 1000), "cuMemcpy finds out what its pointers are");
+	is_cu(cuMemcpy((CUdeviceptr)&y, (CUdeviceptr)&x, sizeof(x)), CUDA_SUCCESS);
+	is_int(y, 5, "from host to host, too");
+	is_cu(cuMemcpy(a + (64 << 20), (CUdeviceptr)&x, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyAsync(b, (CUdeviceptr)src, 4096, NULL), CUDA_SUCCESS);
+	is_cu(cuMemcpyAsync((CUdeviceptr)dst, b, 4096, NULL), CUDA_SUCCESS);
+	ok(!memcmp(dst, src, 4096), "asynchronous to pageable memory: there on return");
+
+	must(cuMemsetD8(a, 0x11, 1 << 20));
+	must(cuMemsetD16(a + 1000, 0x2222, 500));
+	must(cuMemsetD32(a + 4000, 0x33333333, 100));
+	must(cuMemsetD2D8(a + 8192, 256, 0x44, 10, 3));
+	must(cuMemsetD2D16(a + 16384, 256, 0x5555, 10, 3));
+	must(cuMemsetD2D32(a + 32768, 256, 0x66666666, 10, 3));
+	must(cuMemcpyDtoH(dst, a, 1 << 20));
+	for (int i = 0; i < 1 << 20; i++) {
+		uint8_t want = 0x11;
+
+		if (i >= 1000 && i < 2000)
+			want = 0x22;
+		if (i >= 4000 && i < 4400)
+			want = 0x33;
+		if (i >= 8192 && i < 8192 + 768 && i % 256 < 10)
+			want = 0x44;
+		if (i >= 16384 && i < 16384 + 768 && i % 256 < 20)
+			want = 0x55;
+		if (i >= 32768 && i < 32768 + 768 && i % 256 < 40)
+			want = 0x66;
+		bad += dst[i] != want;
+	}
+	is_int(bad, 0, "fills, in one dimension and two");
+	is_cu(cuMemsetD32(a, 0, (1 << 18) + 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD2D8(a, 4, 0, 10, 3), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD8Async(a, 0, SIZE_MAX, NULL), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD8Async(a, 0, 0, NULL), CUDA_SUCCESS);
+	is_cu(cuMemsetD32Async(a, 0x77777777, 4, (CUstream)0xdead), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuMemsetD32Async(a, 0x77777777, 4, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+	must(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+	must(cuMemcpyDtoH(dst, a, 16));
+	is_int(w[3], 0x77777777, "on the per-thread stream");
+	must(cuMemFree(a));
+	must(cuMemFree(b));
+}
+
+/* 8 threads copy up and down, each its own pattern. */
+static void *worker(void *arg)
+{
+	size_t n = 3000000, id = (size_t)arg;
+	uint8_t *a = malloc(n), *b = malloc(n);
+	CUcontext c;
+	CUdeviceptr d;
+	size_t bad = 0;
+
+	bad += cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuMemAlloc(&d, n);
+	for (int i = 0; i < 5 && !bad; i++) {
+		pattern(a, n, id * 16 + i);
+		bad += cuMemcpyHtoD(d, a, n) || cuMemcpyDtoH(b, d, n) || memcmp(a, b, n);
+	}
+	bad += cuMemFree(d) != 0;
+	free(a);
+	free(b);
+	return (void *)bad;
+}
+
+static void threads(void)
+{
+	pthread_t t[8];
+	size_t bad = 0;
+	void *r;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < 8; i++)
+			pthread_create(&t[i], NULL, worker, (void *)i);
+		for (int i = 0; i < 8; i++) {
+			pthread_join(t[i], &r);
+			bad += (size_t)r;
+		}
+	}
+	is_int(bad, 0, "eight threads at once, twice");
+}
+
+int main(void)
+{
+	long before;
+	CUdeviceptr d;
+
+	src = malloc(MAX);
+	dst = malloc(MAX);
+	serve(NULL, 1);
+	primary();
+	pageable();
+	pinned();
+	device();
+	threads();
+	must(cuMemAlloc(&d, 4096));
+	before = rgpuRoundTrips(NULL);
+	for (int i = 0; i < 100; i++)
+		must(cuMemcpyHtoD(d, src, 4096));
+	is_int(rgpuRoundTrips(NULL), before, "a hundred small copies up: no round trip");
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	return tap_done();
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/* Device and page-locked memory: what is given, found, freed and known about it. */
+#include "tests/api/serve.h"
+
+static void device_memory(void)
+{
+	CUdeviceptr a, b, base;
+	size_t bytes, free0, free1, total, pitch;
+	long before;
+
+	is_cu(cuMemAlloc(&a, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemAlloc(NULL, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemAlloc(&a, 1ull << 50), CUDA_ERROR_OUT_OF_MEMORY);
+	is_cu(cuMemAlloc(&a, 1000), CUDA_SUCCESS);
+	before = rgpuRoundTrips(NULL);
+	for (int i = 0; i < 1000; i++) {
+		must(cuMemAlloc(&b, 4096));
+		must(cuMemFree(b));
+	}
+	is_int(rgpuRoundTrips(NULL), before, "a thousand allocations from what is leased: no round trip");
+	is_int(a % 256, 0, "aligned");
+	is_cu(cuMemGetAddressRange(&base, &bytes, a + 999), CUDA_SUCCESS);
+	ok(base == a && bytes == 1000, "an inner address leads to its allocation");
+	is_cu(cuMemGetAddressRange(&base, &bytes, 0x1000), CUDA_ERROR_NOT_FOUND);
+	is_cu(cuMemFree(a + 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFree(a), CUDA_SUCCESS);
+	is_cu(cuMemFree(a), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFree(0), CUDA_SUCCESS);
+	is_cu(cuMemGetInfo(&free0, &total), CUDA_SUCCESS);
+	ok(free0 <= total && total > 0, "%zu of %zu free", free0, total);
+	must(cuMemAlloc(&a, 64 << 20));
+	is_cu(cuMemGetInfo(&free1, &total), CUDA_SUCCESS);
+	is_int(free0 - free1, 64 << 20, "64 MiB less are free");
+	must(cuMemFree(a));
+	is_cu(cuMemGetInfo(&free1, &total), CUDA_SUCCESS);
+	is_int(free1, free0, "and free again, though we keep them leased");
+	is_cu(cuMemAllocPitch(&a, &pitch, 100, 7, 4), CUDA_SUCCESS);
+	ok(pitch >= 100 && pitch % 256 == 0, "a pitch of %zu", pitch);
+	is_cu(cuMemAllocPitch(&b, &pitch, 100, 7, 3), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(a));
+	/* All of the memory, twice in a row: what is kept must make room. */
+	must(cuMemGetInfo(&free0, &total));
+	for (int i = 0; i < 2; i++) {
+		is_cu(cuMemAlloc(&a, free0 / 8 * 7), CUDA_SUCCESS);
+		is_cu(cuMemAlloc(&b, free0 / 4), CUDA_ERROR_OUT_OF_MEMORY);
+		must(cuMemFree(a));
+	}
+}
+
+static void host_memory(void)
+{
+	unsigned flags = 99;
+	static char mine[8192];
+	CUdeviceptr d;
+	void *p = NULL, *q;
+
+	is_cu(cuMemHostAlloc(&p, 100000, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
+	memset(p, 1, 100000);
+	is_cu(cuMemHostGetFlags(&flags, p), CUDA_SUCCESS);
+	is_int(flags, CU_MEMHOSTALLOC_PORTABLE, "its flags");
+	is_cu(cuMemHostGetFlags(&flags, mine), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostAlloc(&q, 100, 64), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostAlloc(&q, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostAlloc(&q, 100, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemHostGetDevicePointer(&d, p, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemHostGetDevicePointer(&d, mine, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFreeHost((char *)p + 8), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
+	is_cu(cuMemFreeHost(p), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemAllocHost(&p, 10), CUDA_SUCCESS);
+	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
+	is_cu(cuMemHostRegister(mine, sizeof(mine), 0), CUDA_SUCCESS);
+	is_cu(cuMemHostRegister(mine + 100, 8, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	is_cu(cuMemHostRegister(mine, 8, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemHostUnregister(mine + 1), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	is_cu(cuMemHostUnregister(mine), CUDA_SUCCESS);
+	is_cu(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+static void attributes(CUcontext ctx)
+{
+	CUpointer_attribute list[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT };
+	unsigned type = 9, id = 9;
+	unsigned long long buffer = 0, buffer2 = 0;
+	CUcontext c = NULL;
+	int ordinal = 9;
+	void *data[] = { &type, &ordinal, &c }, *p;
+	CUdeviceptr a, b, start;
+	size_t size;
+	int local;
+
+	must(cuMemAlloc(&a, 3000));
+	must(cuMemAlloc(&b, 3000));
+	must(cuMemHostAlloc(&p, 3000, 0));
+	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a + 5), CUDA_SUCCESS);
+	is_int(type, CU_MEMORYTYPE_DEVICE, "device memory is");
+	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)p + 5), CUDA_SUCCESS);
+	is_int(type, CU_MEMORYTYPE_HOST, "page-locked memory is the host's");
+	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&local), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuPointerGetAttribute(&buffer, CU_POINTER_ATTRIBUTE_BUFFER_ID, a), CUDA_SUCCESS);
+	is_cu(cuPointerGetAttribute(&buffer2, CU_POINTER_ATTRIBUTE_BUFFER_ID, b), CUDA_SUCCESS);
+	ok(buffer && buffer != buffer2, "each allocation has its number");
+	is_cu(cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, a + 2999), CUDA_SUCCESS);
+	is_cu(cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, a + 2999), CUDA_SUCCESS);
+	ok(start == a && size == 3000, "its range");
+	is_cu(cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_IS_MANAGED, a), CUDA_SUCCESS);
+	is_int(id, 0, "not managed");
+	is_cu(cuPointerGetAttributes(3, list, data, a), CUDA_SUCCESS);
+	ok(type == CU_MEMORYTYPE_DEVICE && ordinal == 0 && c == ctx, "several at once");
+	is_cu(cuPointerGetAttributes(3, list, data, (CUdeviceptr)&local), CUDA_SUCCESS);
+	ok(type == 0 && ordinal == CU_DEVICE_INVALID && !c, "of memory that CUDA does not know: zeroes, and -2");
+	is_cu(cuPointerSetAttribute(&(int){ 0 }, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_SUCCESS);
+	is_cu(cuPointerSetAttribute(&(int){ 0 }, CU_POINTER_ATTRIBUTE_CONTEXT, a), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFreeHost(p));
+	must(cuMemFree(a));
+	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(b));
+}
+
+int main(void)
+{
+	CUcontext c;
+
+	serve(NULL, 1);
+	c = primary();
+	device_memory();
+	host_memory();
+	attributes(c);
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	return tap_done();
+}
