@@ -91,6 +91,17 @@ static void list(struct direct *d, bool add)
 	pthread_mutex_unlock(&all_lock);
 }
 
+/*
+ * The program ends: the server need not wait to see whether it comes back, and its memory is free for the next program. Those who
+ * call CUDA from exit handlers did so before, as their libraries depend on ours.
+ */
+__attribute__((destructor)) static void goodbye(void)
+{
+	for (struct direct *d = __atomic_load_n(&all, __ATOMIC_ACQUIRE); d; d = d->next)
+		if (d->relay)
+			rgpu_relay_bye(d->relay);
+}
+
 /* Memory ---------------------------------------------------------------------------------------------------------- */
 
 /* Rings are no child's business, and in no core dump. */

@@ -23,6 +23,7 @@
 #define SWEEP_EVERY    (1000 * MS)
 #define SPIN_MAX       (30 * 1000LL)
 #define BACKOFF_MAX_MS 1000
+#define BYE_MS	       200
 #define ROUNDS	       16 /* of the pump between two looks for kicks */
 
 #ifdef RGPU_KILL_POINTS
@@ -416,10 +417,30 @@ int rgpu_relay_run(struct rgpu_relay *r, unsigned grace_ms)
 	return -err;
 }
 
-void rgpu_relay_free(struct rgpu_relay *r, bool bye)
+void rgpu_relay_bye(struct rgpu_relay *r)
 {
 	struct rgpu_error_frame end = { .text = "the program ended the session" };
+	struct timespec until;
 
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_mutex_timedlock(&r->lock, &until))
+		return;
+	/* Not in the midst of another frame. */
+	if (r->link && !r->lost_at && !r->failed)
+		relay_tx(r);
+	if (r->link && !r->lost_at && !r->failed && !r->stage_len && !r->bulk_bo) {
+		rgpu_link_send_frame(r->link, RGPU_D_BYE, 0, &end, sizeof(end), BYE_MS);
+		shutdown(rgpu_link_fd(r->link), SHUT_WR);
+		r->lost_at = rgpu_now_ns();
+	}
+	relay_fail(r, -ESHUTDOWN, "%s", end.text);
+	while (relay_unlock(r))
+		;
+}
+
+void rgpu_relay_free(struct rgpu_relay *r, bool bye)
+{
 	if (!r)
 		return;
 	__atomic_store_n(&r->stop, 1, __ATOMIC_SEQ_CST);
@@ -427,8 +448,8 @@ void rgpu_relay_free(struct rgpu_relay *r, bool bye)
 		relay_poke(r);
 		pthread_join(r->thread, NULL);
 	}
-	if (bye && r->link && !r->lost_at && !r->stage_len && !r->bulk_bo)
-		rgpu_link_send_frame(r->link, RGPU_D_BYE, 0, &end, sizeof(end), 200);
+	if (bye)
+		rgpu_relay_bye(r);
 	if (r->bulk_bo)
 		relay_bo_put(r, r->bulk_bo);
 	if (r->data_bo)

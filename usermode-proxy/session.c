@@ -173,7 +173,9 @@ static void failed(void *arg, int reason, const char *why)
 {
 	struct session *s = arg;
 
-	rgpu_err("session of %s (pid %u) ended: %s", s->start.comm, s->start.pid, why);
+	/* The program's own end is nobody's trouble. */
+	if (reason != -ESHUTDOWN)
+		rgpu_err("session of %s (pid %u) ended: %s", s->start.comm, s->start.pid, why);
 	session_set(s, reason);
 }
 

@@ -161,6 +161,7 @@ static void ends(void)
 	struct fake f;
 	struct app app;
 	bool closed = false;
+	unsigned said = 0;
 
 	fake_start(&f);
 	app_start(&app, &f, false, 2, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
@@ -177,6 +178,15 @@ static void ends(void)
 	ok(closed, "its end reaches the server");
 	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
 	is_int(app_acked(&app, 0, 1), 0, "the other channel goes on");
+	rgpu_relay_bye(app.relay);
+	is_int(app_failed(&app), -ESHUTDOWN, "the program ends: %s", app.why);
+	for (unsigned i = 0; i < 1000 && !said; i++) {
+		usleep(5000);
+		pthread_mutex_lock(&f.lock);
+		said = f.bye;
+		pthread_mutex_unlock(&f.lock);
+	}
+	is_int(said, 1, "… which the server is told once");
 	app_stop(&app);
 	fake_stop(&f);
 }
