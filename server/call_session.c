@@ -250,8 +250,12 @@ void srv_CTX_RELEASE(struct srv_call *c)
 	session_drop_context(c->session, a.handle, drop);
 	if (a.reset && drv_cuda.cuDevicePrimaryCtxReset_v2)
 		r = drv_cuda.cuDevicePrimaryCtxReset_v2(dev);
-	if (x->primary && !r)
+	/* A driver may take a reset for the release of all references. */
+	if (x->primary && !r) {
 		r = drv_cuda.cuDevicePrimaryCtxRelease_v2(dev);
+		if (a.reset && r == CUDA_ERROR_INVALID_CONTEXT)
+			r = CUDA_SUCCESS;
+	}
 	ctx_forget_current();
 	srv_fail(c, r);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "lib/log.h"
 #include "server/control.h"
+#include "server/text.h"
 
 #define VERSION	   "0.1"
 #define HELLO_MS   10000
@@ -64,10 +65,7 @@ static int hello(struct control *c, uint32_t len)
 	if (len != sizeof(h))
 		return reject(c, "a HELLO of %u bytes; use a client of the server's version, %s", len, w.agent);
 	memcpy(&h, c->buf, sizeof(h));
-	h.agent[sizeof(h.agent) - 1] = 0;
-	for (char *p = h.agent; *p; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '?';
+	text_printable(h.agent, sizeof(h.agent));
 	if (h.magic != RGPU_MAGIC)
 		return reject(c, "this is no rgpu client");
 	if (h.major != RGPU_WIRE_MAJOR)
@@ -92,6 +90,8 @@ static int start(struct control *c, uint32_t len, bool resume)
 	memcpy(&st, c->buf, sizeof(st));
 	if (st.data_len != len - sizeof(st))
 		return reject(c, "a START whose length does not fit; use a client of the server's version");
+	if (st.flags & ~RGPU_START_DIRECT)
+		return reject(c, "a START with unknown flags %#x; use a client of the server's version", st.flags);
 	err = registry_start(c->server->registry, &c->asker, &st, c->buf + sizeof(st), resume, &out, why);
 	return err ? refuse(c, err, why) : say(c, RGPU_C_STARTED, &out, sizeof(out));
 }

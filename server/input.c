@@ -7,6 +7,7 @@
 #include "lib/link.h"
 #include "server/attach.h"
 #include "server/lane.h"
+#include "server/text.h"
 
 #define GRANT_EVERY (64u << 10) /* record bytes received after which the client is told, without a payload or a reply */
 
@@ -306,6 +307,7 @@ static bool end_frame(struct worker *w)
 	struct input *in = &w->input;
 	struct srv_lane *lane = w->by_channel[in->hdr.channel];
 	struct batch *b = in->batch;
+	struct rgpu_error_frame *bye;
 
 	switch (in->hdr.type) {
 	case RGPU_D_RECORDS:
@@ -330,7 +332,9 @@ static bool end_frame(struct worker *w)
 		in->pongs++;
 		return true;
 	case RGPU_D_BYE:
-		worker_break(w, 0, "the client ended the session: %.200s", ((struct rgpu_error_frame *)in->small)->text);
+		bye = (struct rgpu_error_frame *)in->small;
+		text_printable(bye->text, sizeof(bye->text));
+		worker_break(w, 0, "the client ended the session: %.200s", bye->text);
 		return false;
 	case RGPU_D_CLOSE_CHANNEL:
 		if (lane)

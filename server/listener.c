@@ -353,6 +353,7 @@ int listener_run(struct server_opts *o)
 		return 0;
 	}
 	registry_end_all(&l->registry, ESHUTDOWN, "the server was stopped; run the program again when it is back");
+	state_remove(o, l->registry.state_dir);
 	rgpu_note("stopped");
 	/* Control threads may still be in a request: the process's end is theirs. */
 	return 0;

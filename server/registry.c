@@ -17,6 +17,7 @@
 #include "lib/log.h"
 #include "server/registry.h"
 #include "server/spawn.h"
+#include "server/text.h"
 
 #define TOKEN_MS  30000
 #define OPEN_MS	  60000 /* a worker loads its driver */
@@ -270,6 +271,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	memcpy(m->ident.sid, st->sid, RGPU_SID_LEN);
 	memcpy(m->ident.key_id, a->key_id, sizeof(m->ident.key_id));
 	memcpy(m->ident.comm, st->comm, sizeof(st->comm));
+	text_printable(m->ident.comm, sizeof(m->ident.comm));
 	m->ident.uid = st->uid;
 	m->ident.pid = st->pid;
 	m->ident.device = st->device;

@@ -81,3 +81,14 @@ int state_open(const struct server_opts *o, uint16_t port, char dir[STATE_DIR_MA
 		return rgpu_why(why, err, "cannot keep the server's name in %s: %s", dir, strerror(-err));
 	return 0;
 }
+
+void state_remove(const struct server_opts *o, const char *dir)
+{
+	char name[STATE_DIR_MAX + 8];
+
+	if (*o->state_dir)
+		return;
+	snprintf(name, sizeof(name), "%s/name", dir);
+	unlink(name);
+	rmdir(dir);
+}

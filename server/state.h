@@ -13,4 +13,7 @@
  */
 int state_open(const struct server_opts *o, uint16_t port, char dir[STATE_DIR_MAX], uint8_t name[16], char why[RGPU_WHY_MAX]);
 
+/* No session is left: removes a directory that we chose ourselves. */
+void state_remove(const struct server_opts *o, const char *dir);
+
 #endif

@@ -14,6 +14,7 @@ static uint64_t log_bytes[STUB_LOG_MAX];
 uint64_t *stub_log = log_bytes;
 _Atomic uint64_t stub_log_len;
 _Atomic int stub_gate, stub_count, stub_lanes;
+_Atomic bool stub_no_crash;
 
 void stub_reset(void)
 {
@@ -123,6 +124,8 @@ srv_fn srv_find(uint16_t op)
 		[STUB_LATER] = later, [STUB_SUM] = sum,	      [STUB_COUNT] = count, [STUB_CRASH] = crash,
 	};
 
+	if (op == STUB_CRASH && stub_no_crash)
+		return NULL;
 	return op < sizeof(fn) / sizeof(*fn) ? fn[op] : NULL;
 }
 

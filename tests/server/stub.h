@@ -4,6 +4,7 @@
 #define TESTS_SERVER_STUB_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "server/dispatch.h"
 
@@ -24,6 +25,7 @@ enum stub_op {
 extern uint64_t *stub_log; /* under stub_lock, as is its length */
 extern _Atomic uint64_t stub_log_len;
 extern _Atomic int stub_gate, stub_count, stub_lanes;
+extern _Atomic bool stub_no_crash; /* STUB_CRASH is NOT_SUPPORTED */
 
 void stub_reset(void);
 uint8_t stub_pattern(uint32_t seed, uint64_t i);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "lib/clock.h"
 #include "tests/server/peer.h"
 #include "tests/server/stub.h"
 #include "tests/tap.h"
@@ -208,6 +209,59 @@ static void wrong_psk(void)
 	rig_down(&r);
 }
 
+/* Good frames with a few bits turned over: the session goes on or ends with a reason, and the worker never breaks. */
+static void bits(unsigned rounds, unsigned seed)
+{
+	unsigned ended = 0, silent = 0;
+
+	for (unsigned round = 0; round < rounds; round++) {
+		static uint8_t buf[1 << 16];
+		size_t len = 0;
+		int64_t until;
+
+		up();
+		stub_no_crash = true;
+		stub_gate = 1;
+		for (unsigned i = 0; i < 24; i++) {
+			static const uint16_t ops[] = { STUB_ECHO, STUB_SUM, STUB_FILL, STUB_LATER, STUB_LOG, STUB_COUNT };
+			struct rec_args a = { .channel = i % 5, .op = ops[i % 6], .fence = i % 3 == 0, .after = i, .stamp = i + 1 };
+			struct rgpu_frame f = { .type = RGPU_D_RECORDS, .channel = a.channel };
+
+			a.send = a.op == STUB_SUM ? 48 : 0;
+			a.recv = a.op == STUB_FILL || a.op == STUB_LATER ? 4096 : 0;
+			peer_gather(&r.p, a);
+			f.len = r.p.out_len;
+			memcpy(buf + len, &f, sizeof(f));
+			memcpy(buf + len + sizeof(f), r.p.out, r.p.out_len);
+			len += sizeof(f) + r.p.out_len;
+			r.p.out_len = 0;
+			if (!a.send)
+				continue;
+			f = (struct rgpu_frame){ .type = RGPU_D_PAYLOAD, .channel = a.channel, .len = 48 };
+			memcpy(buf + len, &f, sizeof(f));
+			len += sizeof(f) + 48;
+		}
+		for (unsigned k = 1 + rand_r(&seed) % 4; k; k--)
+			buf[rand_r(&seed) % len] ^= 1 << rand_r(&seed) % 8;
+		for (size_t at = 0; at < len;) {
+			ssize_t n = rgpu_link_write(r.p.link, buf + at, len - at);
+
+			if (n < 0 && n != -EAGAIN)
+				break;
+			at += n > 0 ? n : 0;
+		}
+		until = rgpu_deadline(3);
+		while (!r.w.broken && r.w.records < 24 && rgpu_ms_left(until))
+			usleep(100);
+		ended += r.w.broken;
+		silent += r.w.broken && !*r.w.end_text;
+		rig_down(&r);
+	}
+	is_int(silent, 0, "%u scripts with turned bits: %u ended, all with a reason", rounds, ended);
+	ok(ended > rounds / 10, "and the checks had work to do");
+	is_int(stub_lanes, 0, "nothing is left of them");
+}
+
 int main(void)
 {
 	alarm(120);
@@ -215,5 +269,6 @@ int main(void)
 	sequences();
 	floods();
 	wrong_psk();
+	bits(300, 7);
 	return tap_done();
 }
