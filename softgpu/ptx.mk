@@ -16,13 +16,16 @@ SOFTGPU_PTX_OBJS := $(B)/softgpu/libptx.a
 PTX_FP := -ffp-contract=off -fno-math-errno
 # Sanitizers on vectorised handlers take minutes to compile: there they are checked, not measured.
 PTX_OPS_FLAGS := $(if $(SANITIZE),-O1,-O3) $(PTX_FP) -fno-trapping-math
+# Elsewhere than on x86-64 the three levels are the same.
+ifeq ($(shell uname -m),x86_64)
 PTX_FLAGS_v2 := -march=x86-64-v2
 PTX_FLAGS_v3 := -march=x86-64-v3
 PTX_FLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+endif
 
 $(B)/softgpu/ptx/%.o: softgpu/ptx/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(PTX_FP) -c -o $@ $<
+	$(CC) $(CFLAGS) $(PTX_FP) $(PTX_FLAGS_v2) -c -o $@ $<
 
 $(B)/softgpu/ptx/ops_general.o: override CFLAGS += -frounding-math
 

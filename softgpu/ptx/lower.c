@@ -108,19 +108,6 @@ struct ins *emit(struct lower *lo, ptx_handler fn, enum ins_kind kind)
 	return i;
 }
 
-const struct op_row *find_op(struct lower *lo, const char *fmt, ...)
-{
-	char name[128];
-	va_list ap;
-	int n;
-
-	(void)lo;
-	va_start(ap, fmt);
-	n = vsnprintf(name, sizeof(name), fmt, ap);
-	va_end(ap);
-	return n > 0 && (size_t)n < sizeof(name) ? ptx_op_find(name, (size_t)n) : NULL;
-}
-
 struct ins *emit_op(struct lower *lo, const char *fmt, ...)
 {
 	const struct op_row *row = NULL;

@@ -48,7 +48,6 @@ struct lower {
 	struct pool_const *consts[CONST_BUCKETS];
 	struct pool_const **const_list;
 	u32 nconsts, cconsts, pool_bytes;
-	u32 *skips; /* branches of expanded guards: patched to the following instruction */
 	struct block_info *blocks;
 	u32 nblocks;
 	u32 *block_of; /* by instruction */
@@ -77,8 +76,7 @@ u64 mod_flags(struct lower *lo);
 
 /* Emission. */
 struct ins *emit(struct lower *lo, ptx_handler fn, enum ins_kind kind);
-const struct op_row *find_op(struct lower *lo, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Like emit with the handler of that name; refuses the instruction when there is none. */
+/* Emits with the handler of that name; refuses the instruction when there is none. */
 struct ins *emit_op(struct lower *lo, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 s32 temp(struct lower *lo, enum rclass cls);
 void set_def(struct lower *lo, struct ins *i, u32 k, s32 reg);
@@ -102,7 +100,6 @@ void need_ops(struct lower *lo, u32 min, u32 max);
 u64 sym_address(struct lower *lo, const struct sym *s);
 char class_char(enum rclass c);
 enum rclass type_class(enum type t);
-bool is_label_operand(const struct opnd *o);
 
 struct address {
 	enum space space;

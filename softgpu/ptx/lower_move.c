@@ -67,7 +67,11 @@ void lower_mov(struct lower *lo)
 		return;
 	}
 	from = src(lo, &lo->p->ops[1], class_char(c));
-	emit_mov(lo, dst(lo, &lo->p->ops[0], class_char(c)), from);
+	/* A special register was read into a temporary: into the result itself, then. */
+	if (lo->p->ops[1].kind == O_SREG && lo->n && from >= (s32)lo->ast->nregs && lo->code[lo->n - 1].r[0] == from)
+		lo->code[lo->n - 1].r[0] = dst(lo, &lo->p->ops[0], class_char(c));
+	else
+		emit_mov(lo, dst(lo, &lo->p->ops[0], class_char(c)), from);
 }
 
 /* cvta{.to}.space: adds or takes away the window of shared, local and parameter addresses. */

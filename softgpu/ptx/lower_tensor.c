@@ -108,8 +108,9 @@ static struct ins *emit_all(struct lower *lo, const char *name, u32 first, u32 n
 /* The types of d, a, b, c in the order in which the opcode has them. */
 static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, enum type bt, enum type ct)
 {
+	bool satfinite = mod(lo, "satfinite");
 	const struct opnd *o = lo->p->ops;
-	struct tensor_shape s = { 0 };
+	struct tensor_shape s;
 	u32 m, n, k, first;
 	struct ins *i;
 
@@ -119,6 +120,8 @@ static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, en
 	need_ops(lo, 4, 4);
 	if (!per_reg(at) || !per_reg(bt) || !is_acc(dt) || !is_acc(ct) || per_reg(at) != per_reg(bt) || at == TY_F32 || at == TY_S32)
 		lower_unsupported(lo, "element types of this kind");
+	if (satfinite && dt != TY_S32)
+		lower_unsupported(lo, NULL);
 	if ((at == TY_F64) != (dt == TY_F64) || (per_reg(at) == 4) != (dt == TY_S32) || (dt == TY_S32) != (ct == TY_S32) ||
 	    (dt == TY_F64) != (ct == TY_F64))
 		lower_unsupported(lo, "element types that do not go together");
@@ -128,7 +131,7 @@ static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, en
 	check_regs(lo, &o[1], m * k, at);
 	check_regs(lo, &o[2], k * n, bt);
 	check_regs(lo, &o[3], m * n, ct);
-	s = (struct tensor_shape){ (u8)m, (u8)n, (u8)k, (u8)dt, (u8)at, (u8)bt, (u8)ct, 0 };
+	s = (struct tensor_shape){ (u8)m, (u8)n, (u8)k, (u8)dt, (u8)at, (u8)bt, (u8)ct, satfinite };
 	first = list_begin(lo);
 	add_list(lo, &o[0], reg_sig(dt), true);
 	add_list(lo, &o[1], reg_sig(at), false);
@@ -152,8 +155,6 @@ void lower_mma(struct lower *lo)
 	for (u32 k = 0; k < 4; k++)
 		t[k] = mod_type(lo, k);
 	mod(lo, "rn");
-	if (mod(lo, "satfinite"))
-		lower_unsupported(lo, "saturating integer products");
 	multiply(lo, false, t[0], t[1], t[2], t[3]);
 }
 
@@ -168,8 +169,6 @@ static void wmma_mma(struct lower *lo)
 	for (u32 k = 0; k < 4; k++)
 		t[k] = mod_type(lo, k);
 	mod(lo, "rn");
-	if (mod(lo, "satfinite"))
-		lower_unsupported(lo, "saturating integer products");
 	/* For f16 the opcode has the types of d and c only. */
 	if (t[2] == TY_NONE)
 		multiply(lo, true, t[0], TY_F16, TY_F16, t[1]);

@@ -64,10 +64,22 @@ static void product_f32(struct operands *o, u32 m, u32 n, u32 k)
 		}
 }
 
-/* The accumulators' bits are integers here. */
-static void product_s32(struct operands *o, u32 m, u32 n, u32 k)
+/* The accumulators' bits are integers here; they wrap, or with .satfinite the sum is clamped. */
+static void product_s32(struct operands *o, u32 m, u32 n, u32 k, bool satfinite)
 {
 	u32 c[MAX_MN * MAX_MN];
+
+	if (satfinite) {
+		for (u32 at = 0; at < m * n; at++) {
+			s64 sum = (s32)f32_bits(o->c[at]);
+
+			for (u32 q = 0; q < k; q++)
+				sum += (s64)o->a[at / n * k + q] * (s64)o->b[q * n + at % n];
+			sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+			o->c[at] = bits_f32((u32)sum);
+		}
+		return;
+	}
 
 	memcpy(c, o->c, sizeof(c));
 	for (u32 r = 0; r < m; r++)
@@ -88,7 +100,7 @@ static inline u32 acc_bits(const struct operands *o, u32 at, enum type t)
 static void product(struct operands *o, struct tensor_shape s)
 {
 	if (s.d == TY_S32)
-		product_s32(o, s.m, s.n, s.k);
+		product_s32(o, s.m, s.n, s.k, s.satfinite);
 	else
 		product_f32(o, s.m, s.n, s.k);
 }

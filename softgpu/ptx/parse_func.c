@@ -5,7 +5,7 @@
 #include "softgpu/ptx/ast.h"
 
 /* A parenthesised parameter list; offsets are assigned as a C struct's. Returns the list's bytes. */
-static u32 param_list(struct load *ld, struct sym **out, u32 *count, bool body)
+static u32 param_list(struct load *ld, struct sym **out, u32 *count)
 {
 	struct sym **tail = out;
 	u64 at = 0;
@@ -35,7 +35,6 @@ static u32 param_list(struct load *ld, struct sym **out, u32 *count, bool body)
 	}
 	expect(ld, ')');
 	*tail = NULL;
-	(void)body;
 	return (u32)at;
 }
 
@@ -47,11 +46,11 @@ void parse_proto(struct load *ld, const char *name, u32 len)
 	p->func = f;
 	scope_enter(ld);
 	if (is_punct(ld, '('))
-		f->ret_bytes = param_list(ld, &f->rets, &f->nrets, false);
+		f->ret_bytes = param_list(ld, &f->rets, &f->nrets);
 	if (!accept_word(ld, "_"))
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "'_' expected in .callprototype");
 	if (is_punct(ld, '('))
-		f->param_bytes = param_list(ld, &f->params, &f->nparams, false);
+		f->param_bytes = param_list(ld, &f->params, &f->nparams);
 	while (!is_punct(ld, ';') && ld->t.kind != T_EOF)
 		next(ld); /* .noreturn, .abi_preserve n */
 	expect(ld, ';');
@@ -116,7 +115,7 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 	scope_enter(ld);
 	ld->cur = f;
 	if (is_punct(ld, '('))
-		f->ret_bytes = param_list(ld, &f->rets, &f->nrets, true);
+		f->ret_bytes = param_list(ld, &f->rets, &f->nrets);
 	if (ld->t.kind != T_WORD)
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "function name expected");
 	name = ld->t.s;
@@ -124,7 +123,7 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 	line = ld->t.line;
 	next(ld);
 	if (is_punct(ld, '('))
-		f->param_bytes = param_list(ld, &f->params, &f->nparams, true);
+		f->param_bytes = param_list(ld, &f->params, &f->nparams);
 	func_directives(ld, f);
 	f->name = load_strndup(ld, name, len);
 	f->line = line;

@@ -8,7 +8,8 @@
 #include "softgpu/ptx/types.h"
 
 struct tensor_shape {
-	u8 m, n, k, d, a, b, c, pad; /* sizes, then element types */
+	u8 m, n, k, d, a, b, c; /* sizes, then element types */
+	u8 satfinite;
 };
 
 static inline u64 tensor_pack(struct tensor_shape s)
