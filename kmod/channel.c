@@ -140,8 +140,7 @@ int rgpu_bo_create(struct rgpu_session *ses, u64 bytes, u32 *handle)
 	if (ses->state == RGPU_SESSION_FAILED)
 		err = -ESHUTDOWN;
 	else
-		err = xa_alloc_cyclic(&ses->bos, handle, mem, XA_LIMIT(1, RGPU_BO_HANDLE_MAX), &ses->next_bo,
-				      GFP_KERNEL_ACCOUNT);
+		err = xa_alloc_cyclic(&ses->bos, handle, mem, XA_LIMIT(1, RGPU_BO_HANDLE_MAX), &ses->next_bo, GFP_KERNEL_ACCOUNT);
 	if (err >= 0)
 		atomic_long_inc(&rgpu_stats.bos);
 	mutex_unlock(&ses->lock);

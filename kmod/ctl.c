@@ -88,11 +88,11 @@ bool rgpu_is_ctl(struct file *file)
 	return file->f_op == &rgpu_ctl_fops;
 }
 
-#define RGPU_STAT(name)                                                                                          \
-	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)                 \
-	{                                                                                                        \
-		return sysfs_emit(buf, "%ld\n", atomic_long_read(&rgpu_stats.name));                             \
-	}                                                                                                        \
+#define RGPU_STAT(name)                                                                                                          \
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)                                 \
+	{                                                                                                                        \
+		return sysfs_emit(buf, "%ld\n", atomic_long_read(&rgpu_stats.name));                                             \
+	}                                                                                                                        \
 	static DEVICE_ATTR_RO(name)
 
 RGPU_STAT(files);
@@ -123,9 +123,9 @@ static ssize_t abi_show(struct device *dev, struct device_attribute *attr, char 
 static DEVICE_ATTR_RO(abi);
 
 static struct attribute *rgpu_ctl_attrs[] = {
-	&dev_attr_files.attr, &dev_attr_sessions.attr, &dev_attr_gone.attr,	&dev_attr_channels.attr,
-	&dev_attr_bos.attr,   &dev_attr_bo_bytes.attr, &dev_attr_pages.attr,	&dev_attr_requests.attr,
-	&dev_attr_proxy.attr, &dev_attr_epoch.attr,    &dev_attr_abi.attr,	NULL,
+	&dev_attr_files.attr, &dev_attr_sessions.attr, &dev_attr_gone.attr,  &dev_attr_channels.attr,
+	&dev_attr_bos.attr,   &dev_attr_bo_bytes.attr, &dev_attr_pages.attr, &dev_attr_requests.attr,
+	&dev_attr_proxy.attr, &dev_attr_epoch.attr,    &dev_attr_abi.attr,   NULL,
 };
 ATTRIBUTE_GROUPS(rgpu_ctl);
 

@@ -69,9 +69,9 @@ static DEVICE_ATTR_RO(mem_total);
 /* "no-proxy" and "offline" tell apart what open() reports as ENODEV. */
 static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	const char *state = !READ_ONCE(rgpu_proxy.registered) ? "no-proxy" : READ_ONCE(to_rgpu(dev)->online) ? "online" : "offline";
+	const char *state = READ_ONCE(to_rgpu(dev)->online) ? "online" : "offline";
 
-	return sysfs_emit(buf, "%s\n", state);
+	return sysfs_emit(buf, "%s\n", READ_ONCE(rgpu_proxy.registered) ? state : "no-proxy");
 }
 static DEVICE_ATTR_RO(state);
 
@@ -82,8 +82,13 @@ static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, 
 static DEVICE_ATTR_RO(sessions);
 
 static struct attribute *rgpu_device_attrs[] = {
-	&dev_attr_name.attr,  &dev_attr_uuid.attr,     &dev_attr_server.attr, &dev_attr_mem_total.attr,
-	&dev_attr_state.attr, &dev_attr_sessions.attr, NULL,
+	&dev_attr_name.attr,
+	&dev_attr_uuid.attr,
+	&dev_attr_server.attr,
+	&dev_attr_mem_total.attr,
+	&dev_attr_state.attr,
+	&dev_attr_sessions.attr,
+	NULL,
 };
 ATTRIBUTE_GROUPS(rgpu_device);
 

@@ -6,8 +6,6 @@
 #include <net/genetlink.h>
 #include "rgpu.h"
 
-#define RGPU_POLICY_BINARY(max) { .type = NLA_BINARY, .len = (max) }
-
 static const struct nla_policy rgpu_register_policy[] = {
 	[RGPU_A_CTL_FD] = { .type = NLA_U32 },
 	[RGPU_A_ABI_MAJOR] = { .type = NLA_U16 },
@@ -22,7 +20,7 @@ static const struct nla_policy rgpu_no_policy[] = {
 
 static const struct nla_policy rgpu_reply_policy[] = {
 	[RGPU_A_REQ_ID] = { .type = NLA_U64 },
-	[RGPU_A_DATA] = RGPU_POLICY_BINARY(RGPU_CONTROL_MAX),
+	[RGPU_A_DATA] = { .type = NLA_BINARY, .len = RGPU_CONTROL_MAX },
 	[RGPU_A_STATUS] = NLA_POLICY_RANGE(NLA_S32, -511, 0),
 };
 
@@ -32,7 +30,7 @@ static const struct nla_policy rgpu_session_policy[] = {
 
 static const struct nla_policy rgpu_session_set_policy[] = {
 	[RGPU_A_SESSION] = { .type = NLA_U64 },
-	[RGPU_A_COOKIE] = RGPU_POLICY_BINARY(RGPU_COOKIE_MAX),
+	[RGPU_A_COOKIE] = { .type = NLA_BINARY, .len = RGPU_COOKIE_MAX },
 };
 
 static const struct nla_policy rgpu_dev_policy[] = {
@@ -46,8 +44,8 @@ static const struct nla_policy rgpu_dev_set_policy[] = {
 	[RGPU_A_UUID] = NLA_POLICY_EXACT_LEN(RGPU_UUID_LEN),
 	[RGPU_A_SERVER] = NLA_POLICY_EXACT_LEN(RGPU_UUID_LEN),
 	[RGPU_A_MEM_TOTAL] = { .type = NLA_U64 },
-	[RGPU_A_PROPS] = RGPU_POLICY_BINARY(RGPU_PROPS_MAX),
-	[RGPU_A_DEV_COOKIE] = RGPU_POLICY_BINARY(RGPU_COOKIE_MAX),
+	[RGPU_A_PROPS] = { .type = NLA_BINARY, .len = RGPU_PROPS_MAX },
+	[RGPU_A_DEV_COOKIE] = { .type = NLA_BINARY, .len = RGPU_COOKIE_MAX },
 };
 
 /* The proxy or an administrator. */
@@ -69,7 +67,7 @@ static int rgpu_nl_register(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	if (nla_get_u16(info->attrs[RGPU_A_ABI_MAJOR]) != RGPU_ABI_MAJOR) {
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[RGPU_A_ABI_MAJOR],
-				    "the module speaks ABI " __stringify(RGPU_ABI_MAJOR) ": install the proxy of the same release");
+				    "the module speaks ABI " __stringify(RGPU_ABI_MAJOR) ": install the same release's proxy");
 		return -EPROTONOSUPPORT;
 	}
 	/* The answer is made before the deed, so that memory for it cannot be what fails afterwards. */
@@ -87,7 +85,7 @@ static int rgpu_nl_register(struct sk_buff *skb, struct genl_info *info)
 		if (err == -EBADF)
 			NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[RGPU_A_CTL_FD], "not an open /dev/rgpu-ctl");
 		else
-			NL_SET_ERR_MSG(info->extack, "another proxy is registered, or this /dev/rgpu-ctl was before: open it anew");
+			NL_SET_ERR_MSG(info->extack, "there is a proxy, or this /dev/rgpu-ctl was used before: open it anew");
 		return err;
 	}
 	hdr = genlmsg_put_reply(msg, info, &rgpu_genl, 0, RGPU_CMD_REGISTER);
@@ -137,8 +135,8 @@ static int rgpu_nl_put_request(struct sk_buff *msg, struct rgpu_request *req)
 	struct rgpu_session *ses = req->ses;
 
 	if (nla_put_u64_64bit(msg, RGPU_A_REQ_ID, req->id, RGPU_A_PAD) || nla_put_u32(msg, RGPU_A_REQ_TYPE, req->type) ||
-	    nla_put_u32(msg, RGPU_A_REQ_FLAGS, req->flags) ||
-	    nla_put_u64_64bit(msg, RGPU_A_SESSION, ses->id, RGPU_A_PAD) || nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid))
+	    nla_put_u32(msg, RGPU_A_REQ_FLAGS, req->flags) || nla_put_u64_64bit(msg, RGPU_A_SESSION, ses->id, RGPU_A_PAD) ||
+	    nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid))
 		return -EMSGSIZE;
 	switch (req->type) {
 	case RGPU_REQ_START:

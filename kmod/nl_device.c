@@ -12,8 +12,7 @@ static int rgpu_nl_put_dev(struct sk_buff *msg, struct rgpu_device *dev, struct 
 
 	mutex_lock(&dev->lock);
 	if (nla_put_u32(msg, RGPU_A_DEVICE, dev->minor) || nla_put_u8(msg, RGPU_A_ONLINE, dev->online) ||
-	    nla_put_string(msg, RGPU_A_NAME, dev->name) ||
-	    nla_put_u64_64bit(msg, RGPU_A_MEM_TOTAL, dev->mem_total, RGPU_A_PAD) ||
+	    nla_put_string(msg, RGPU_A_NAME, dev->name) || nla_put_u64_64bit(msg, RGPU_A_MEM_TOTAL, dev->mem_total, RGPU_A_PAD) ||
 	    nla_put_u32(msg, RGPU_A_SESSIONS, atomic_read(&dev->sessions)))
 		goto out;
 	if (dev->has_uuid && nla_put(msg, RGPU_A_UUID, sizeof(dev->uuid), dev->uuid))

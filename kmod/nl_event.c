@@ -74,9 +74,8 @@ void rgpu_nl_dev_event(u32 minor, bool online, bool removed)
 
 	if (msg)
 		rgpu_nl_to_monitor(msg, hdr,
-				   nla_put_u32(msg, RGPU_A_DEVICE, minor) ||
-					   (removed ? nla_put_flag(msg, RGPU_A_REMOVED) :
-						      nla_put_u8(msg, RGPU_A_ONLINE, online)));
+				   nla_put_u32(msg, RGPU_A_DEVICE, minor) || (removed ? nla_put_flag(msg, RGPU_A_REMOVED) :
+											nla_put_u8(msg, RGPU_A_ONLINE, online)));
 }
 
 /* session.lock is held, but for a session that is removed. */
@@ -89,8 +88,7 @@ static int rgpu_nl_put_session_event(struct sk_buff *msg, const struct rgpu_sess
 	if (removed)
 		return nla_put_flag(msg, RGPU_A_REMOVED);
 	if (nla_put_u32(msg, RGPU_A_STATE, ses->state) || nla_put_s32(msg, RGPU_A_REASON, ses->reason) ||
-	    nla_put_u32(msg, RGPU_A_EPOCH, ses->epoch) ||
-	    nla_put_u32(msg, RGPU_A_UID, from_kuid_munged(&init_user_ns, ses->uid)))
+	    nla_put_u32(msg, RGPU_A_EPOCH, ses->epoch) || nla_put_u32(msg, RGPU_A_UID, from_kuid_munged(&init_user_ns, ses->uid)))
 		return -EMSGSIZE;
 	for (i = 0; i < ses->ndevices; i++) {
 		if (nla_put_u32(msg, RGPU_A_DEVICE, ses->devices[i]->minor))

@@ -27,16 +27,15 @@ static int rgpu_nl_put_session_locked(struct sk_buff *msg, const struct rgpu_ses
 
 	if (nla_put_u64_64bit(msg, RGPU_A_SESSION, ses->id, RGPU_A_PAD) || nla_put_u32(msg, RGPU_A_STATE, ses->state) ||
 	    nla_put_s32(msg, RGPU_A_REASON, ses->reason) || nla_put_u32(msg, RGPU_A_EPOCH, ses->epoch) ||
-	    rgpu_nl_put_who(msg, ses) ||
-	    nla_put_u64_64bit(msg, RGPU_A_BO_BYTES, atomic64_read(&ses->bo_bytes), RGPU_A_PAD) ||
+	    rgpu_nl_put_who(msg, ses) || nla_put_u64_64bit(msg, RGPU_A_BO_BYTES, atomic64_read(&ses->bo_bytes), RGPU_A_PAD) ||
 	    nla_put_u32(msg, RGPU_A_NCHANNELS, ses->nchannels))
 		return -EMSGSIZE;
 	for (i = 0; i < ses->ndevices; i++) {
 		if (nla_put_u32(msg, RGPU_A_DEVICE, ses->devices[i]->minor))
 			return -EMSGSIZE;
 	}
-	if (rgpu_nl_trusted(reader) && (nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid) ||
-					nla_put_u64_64bit(msg, RGPU_A_CGROUP, ses->cgroup, RGPU_A_PAD)))
+	if (rgpu_nl_trusted(reader) &&
+	    (nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid) || nla_put_u64_64bit(msg, RGPU_A_CGROUP, ses->cgroup, RGPU_A_PAD)))
 		return -EMSGSIZE;
 	if (rgpu_proxy_is(NETLINK_CB(reader).sk))
 		return nla_put(msg, RGPU_A_COOKIE, ses->cookie_len, ses->cookie);

@@ -68,8 +68,9 @@ int rgpu_proxy_register(struct file *file, struct sock *sk, struct net *net, u32
 }
 
 /*
- * Ends the registration of @ctl, or of socket (@net, @portid), if it stands. When this returns the old proxy can reach no session:
- * its mappings are gone, its requests are in the queue again, its devices offline. rgpu_proxy.reg keeps a successor out until then.
+ * Ends the registration of @ctl, or of socket (@net, @portid), if it stands. When this returns the old proxy can reach no
+ * session: its mappings are gone, its requests are in the queue again, its devices offline. rgpu_proxy.reg keeps a successor out
+ * until then.
  */
 static void rgpu_proxy_end(const struct rgpu_ctl *ctl, const struct net *net, u32 portid)
 {
@@ -123,8 +124,8 @@ static struct notifier_block rgpu_proxy_nb = {
 };
 
 /*
- * Gives the proxy that @ctl belongs to its rights to session @id, as a file. EPERM when it is not the proxy's ctl, ENOENT, EBUSY when
- * it has the session already, ESHUTDOWN when the session failed or its program is gone.
+ * Gives the proxy that @ctl belongs to its rights to session @id, as a file. EPERM when it is not the proxy's ctl, ENOENT, EBUSY
+ * when it has the session already, ESHUTDOWN when the session failed or its program is gone.
  */
 int rgpu_proxy_attach(struct rgpu_ctl *ctl, u64 id, struct file **out)
 {

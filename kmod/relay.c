@@ -160,9 +160,9 @@ static int rgpu_relay_sleep(struct rgpu_request *req)
 }
 
 /*
- * Queues @req, which has a session, and waits for its answer, whichever proxy gives it. Returns the answer's status; ESHUTDOWN when
- * the session failed meanwhile (for START: the reason), EINTR when the caller is being killed, ETIMEDOUT after reply_secs. In
- * the last two cases the request is abandoned: an answer that comes later is ENOENT to the proxy.
+ * Queues @req, which has a session, and waits for its answer, whichever proxy gives it. Returns the answer's status; ESHUTDOWN
+ * when the session failed meanwhile (for START: the reason), EINTR when the caller is being killed, ETIMEDOUT after reply_secs.
+ * In the last two cases the request is abandoned: an answer that comes later is ENOENT to the proxy.
  */
 int rgpu_relay_call(struct rgpu_request *req)
 {
@@ -336,8 +336,8 @@ static int rgpu_relay_answer_start(struct sock *sk, struct rgpu_request *req, vo
 }
 
 /*
- * The proxy's REPLY. EPERM when the socket is not the proxy's, ENOENT when nobody waits for @id, EMSGSIZE beyond the asker's room,
- * ENOTCONN when a START succeeds without a session fd.
+ * The proxy's REPLY. EPERM when the socket is not the proxy's, ENOENT when nobody waits for @id, EMSGSIZE beyond the asker's
+ * room, ENOTCONN when a START succeeds without a session fd.
  */
 int rgpu_relay_reply(struct sock *sk, u64 id, int status, const void *data, u32 len)
 {

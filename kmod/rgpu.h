@@ -38,7 +38,7 @@
  * there can wait for userfaultfd, and session.lock is taken under mmap_lock).
  */
 
-#define RGPU_DEVICES_MAX 64 /* N of /dev/rgpuN is below this */
+#define RGPU_DEVICES_MAX	 64 /* N of /dev/rgpuN is below this */
 #define RGPU_SESSION_DEVICES_MAX 16
 
 /* What exists now; tests read these through /sys/class/rgpu/rgpu-ctl/ to see that nothing is left. */
@@ -104,7 +104,7 @@ struct rgpu_mem {
 struct rgpu_channel {
 	u32 index;
 	u32 sq_size, cq_size;
-	bool alive; /* written under session.lock, read anywhere */
+	bool alive;		 /* written under session.lock, read anywhere */
 	struct rgpu_mem *mem[4]; /* by RGPU_MMAP_*; under session.lock, NULL once destroyed */
 	unsigned long kicked;	 /* bit 0: the app's latched kick */
 	wait_queue_head_t app_wq;
@@ -140,9 +140,9 @@ struct rgpu_session {
 	u32 state;	   /* enum rgpu_session_state; also read without the lock */
 	s32 reason;
 	u32 epoch;
-	bool ended;	   /* the program is gone: tables are empty, state is FAILED */
+	bool ended; /* the program is gone: tables are empty, state is FAILED */
 	unsigned int files;
-	unsigned long deadline; /* of RECOVERING, jiffies */
+	unsigned long deadline;	  /* of RECOVERING, jiffies */
 	struct rgpu_sesfd *sesfd; /* who has the proxy's rights; no reference: its release clears this. LIVE only while set */
 	u32 nchannels;		  /* also read without the lock: below it @channels is set for good */
 	struct rgpu_channel *channels[RGPU_CHANNELS_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Tracepoints: changes of state, doorbells, the way of a request, proxies coming and going. */
+/* clang-format off */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rgpu
 

@@ -13,23 +13,23 @@
 #define RGPU_ABI_MAJOR 1
 #define RGPU_ABI_MINOR 0
 
-#define RGPU_FEAT_BO	(1ULL << 0) /* buffer objects */
-#define RGPU_FEAT_JOIN	(1ULL << 1) /* RGPU_IOC_SESSION_JOIN */
+#define RGPU_FEAT_BO	 (1ULL << 0) /* buffer objects */
+#define RGPU_FEAT_JOIN	 (1ULL << 1) /* RGPU_IOC_SESSION_JOIN */
 #define RGPU_FEAT_REPLAY (1ULL << 2) /* sessions survive the proxy */
-#define RGPU_FEATURES	(RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY)
+#define RGPU_FEATURES	 (RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY)
 
-#define RGPU_MAGIC	   0x52475055u /* "RGPU" */
-#define RGPU_UUID_LEN	   16
-#define RGPU_SID_LEN	   16
-#define RGPU_COOKIE_MAX	   256	/* the proxy's own word on a session or device */
-#define RGPU_CONTROL_MAX   4096 /* payload of a relayed control request, each way */
-#define RGPU_PROPS_MAX	   3072 /* cached device properties */
-#define RGPU_NAME_LEN	   64
-#define RGPU_CHANNELS_MAX  256	/* per session */
-#define RGPU_RING_MIN	   4096u
-#define RGPU_RING_MAX	   (16u << 20)
-#define RGPU_SQ_DEFAULT	   (1u << 20)
-#define RGPU_CQ_DEFAULT	   (128u << 10)
+#define RGPU_MAGIC	  0x52475055u /* "RGPU" */
+#define RGPU_UUID_LEN	  16
+#define RGPU_SID_LEN	  16
+#define RGPU_COOKIE_MAX	  256  /* the proxy's own word on a session or device */
+#define RGPU_CONTROL_MAX  4096 /* payload of a relayed control request, each way */
+#define RGPU_PROPS_MAX	  3072 /* cached device properties */
+#define RGPU_NAME_LEN	  64
+#define RGPU_CHANNELS_MAX 256 /* per session */
+#define RGPU_RING_MIN	  4096u
+#define RGPU_RING_MAX	  (16u << 20)
+#define RGPU_SQ_DEFAULT	  (1u << 20)
+#define RGPU_CQ_DEFAULT	  (128u << 10)
 
 /*
  * A session's memory.
@@ -109,21 +109,21 @@ struct rgpu_ppage {
  * buffer objects are. ENOENT for what is not there. Destroying a channel or buffer object leaves what is mapped, and charged,
  * until it is unmapped.
  */
-#define RGPU_MMAP_KPAGE 0ULL
+#define RGPU_MMAP_KPAGE		    0ULL
 #define RGPU_MMAP_CHANNEL(ch, what) ((1ULL << 40) | ((__u64)(ch) << 32) | ((__u64)(what) << 28))
-#define RGPU_MMAP_APAGE 0
-#define RGPU_MMAP_PPAGE 1
-#define RGPU_MMAP_SQ	2
-#define RGPU_MMAP_CQ	3
-#define RGPU_MMAP_BO(handle) ((2ULL << 40) | ((__u64)(handle) << 12)) /* a window per handle; map from its start */
+#define RGPU_MMAP_APAGE		    0
+#define RGPU_MMAP_PPAGE		    1
+#define RGPU_MMAP_SQ		    2
+#define RGPU_MMAP_CQ		    3
+#define RGPU_MMAP_BO(handle)	    ((2ULL << 40) | ((__u64)(handle) << 12)) /* a window per handle; map from its start */
 
 /*
  * ioctls. Every argument begins with its size, which the kernel uses for extension: bytes that it
  * does not know must be zero, bytes that the caller does not know are taken as zero. Unknown flags
  * are EINVAL, unknown commands ENOTTY.
  *
- * /dev/rgpuN: open is ENODEV while no GPU stands behind it (sysfs attribute state: no-proxy, offline, online). Only the process that
- * opened it may use it: EPERM for others, a forked child too. ENODEV for all once the device was removed; ENOTCONN for what
+ * /dev/rgpuN: open is ENODEV while no GPU stands behind it (sysfs attribute state: no-proxy, offline, online). Only the process
+ * that opened it may use it: EPERM for others, a forked child too. ENODEV for all once the device was removed; ENOTCONN for what
  * needs a session before there is one; ESHUTDOWN once the session FAILED (the K page says why), but for the DESTROYs.
  */
 #define RGPU_IOC_TYPE 'R'
@@ -145,23 +145,23 @@ struct rgpu_info {
 
 struct rgpu_session_start {
 	__u32 size, flags;
-	__u32 data_len;	  /* in: bytes at data, handed to the proxy, ≤ RGPU_CONTROL_MAX; out: bytes that came back */
-	__u32 data_room;  /* in: room at data for the answer */
-	__u64 data;	  /* user pointer */
+	__u32 data_len;		/* in: bytes at data, handed to the proxy, ≤ RGPU_CONTROL_MAX; out: bytes that came back */
+	__u32 data_room;	/* in: room at data for the answer */
+	__u64 data;		/* user pointer */
 	__u8 sid[RGPU_SID_LEN]; /* out */
-	__u64 id;	  /* out: the kernel's name, index | generation << 32 */
+	__u64 id;		/* out: the kernel's name, index | generation << 32 */
 };
 /*
- * Waits for the proxy's answer, killably. EALREADY when the file has a session or is starting or joining one; ENODEV when the device
- * went offline since open; EUSERS when the module has its maximum of sessions; ETIMEDOUT without an answer in time; EMSGSIZE
- * when data_len or data_room is above RGPU_CONTROL_MAX; else what the proxy answered: ECONNREFUSED, EACCES, EPROTO … Data comes
- * back also with an error, so that the proxy can say why; data_len is 0 when there is none.
+ * Waits for the proxy's answer, killably. EALREADY when the file has a session or is starting or joining one; ENODEV when the
+ * device went offline since open; EUSERS when the module has its maximum of sessions; ETIMEDOUT without an answer in time;
+ * EMSGSIZE when data_len or data_room is above RGPU_CONTROL_MAX; else what the proxy answered: ECONNREFUSED, EACCES, EPROTO …
+ * Data comes back also with an error, so that the proxy can say why; data_len is 0 when there is none.
  */
 #define RGPU_IOC_SESSION_START _IOWR(RGPU_IOC_TYPE, 0x01, struct rgpu_session_start)
 
 struct rgpu_session_join {
 	__u32 size, flags;
-	__s32 fd; /* a /dev/rgpuN file of this process that has a session, of the same server */
+	__s32 fd;     /* a /dev/rgpuN file of this process that has a session, of the same server */
 	__u32 device; /* out: this device's index in the session; the starter's is 0 */
 };
 /* EBADF when fd is not such a file, EPERM when another process opened it, EXDEV for another server, ENOSPC, EALREADY as above. */
@@ -218,8 +218,8 @@ struct rgpu_wait {
 
 struct rgpu_control {
 	__u32 size, flags;
-	__u32 op; /* opaque to the kernel, see rgpu_wire.h */
-	__u32 data_len;	 /* in and out, as in session_start */
+	__u32 op;	/* opaque to the kernel, see rgpu_wire.h */
+	__u32 data_len; /* in and out, as in session_start */
 	__u32 data_room;
 	__u32 pad;
 	__u64 data;

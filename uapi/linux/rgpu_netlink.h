@@ -16,8 +16,8 @@
  * A request with an attribute that its command does not list is EINVAL. Errors carry a text (NLMSGERR_ATTR_MSG)
  * when the socket sets NETLINK_EXT_ACK.
  */
-#define RGPU_GENL_NAME	  "rgpu"
-#define RGPU_GENL_VERSION 1
+#define RGPU_GENL_NAME	   "rgpu"
+#define RGPU_GENL_VERSION  1
 #define RGPU_MCGRP_MONITOR "monitor" /* needs CAP_NET_ADMIN; first network namespace only */
 
 #define RGPU_COMM_LEN 16
@@ -62,11 +62,11 @@ enum rgpu_cmd {
 
 	/*
 	 * SESSION_GET (anyone): dump, or do with SESSION.
-	 *   out	SESSION, SID, STATE, REASON, EPOCH, UID, PID, COMM, CGROUP, BO_BYTES, NCHANNELS, DEVICE (repeated: in the order
-	 *	of their index in the session), and to the proxy COOKIE
+	 *   out	SESSION, STATE, REASON, EPOCH, UID, PID, COMM, BO_BYTES, NCHANNELS, DEVICE (repeated, by index)
+	 *	to proxy and admin also SID, CGROUP; to the proxy COOKIE
 	 * The proxy and an admin see all sessions, others those of their own uid whose process is visible in their pid
-	 * namespace. PID is as the reader's namespace has it, 0 when it has none. SID and CGROUP go to proxy and admin only.
-	 * Sessions that ended are not shown: what is left of them is the GONE request.
+	 * namespace. PID is as the reader's namespace has it, 0 when it has none. Sessions that ended are not shown: what is
+	 * left of them is the GONE request.
 	 */
 	RGPU_CMD_SESSION_GET,
 

@@ -33,10 +33,10 @@ static struct proxy p;
 static __u64 id;
 
 /* In the children, the line that failed is the exit status. */
-#define MUST(expr)                             \
-	do {                                   \
-		if (!(expr))                   \
-			return __LINE__ & 255; \
+#define MUST(expr)                                                                                                               \
+	do {                                                                                                                     \
+		if (!(expr))                                                                                                     \
+			return __LINE__ & 255;                                                                                   \
 	} while (0)
 
 static int owner(void)

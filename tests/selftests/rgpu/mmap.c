@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include "tests/selftests/rgpu/stub.h"
 
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 #define RING 16384
-#define BO (1 << 20)
+#define BO   (1 << 20)
 
 static sigjmp_buf fault;
 
@@ -142,7 +142,10 @@ static void advice(int fd, int sfd)
 	munmap(p, BO);
 	/* get_user_pages() on the map: a pipe takes the page itself, not a copy. */
 	{
-		struct iovec { void *base; size_t len; } v = { bo, 4096 };
+		struct iovec {
+			void *base;
+			size_t len;
+		} v = { bo, 4096 };
 		char buf[16] = "";
 		int pipes[2];
 

@@ -12,7 +12,7 @@
 #include "tests/selftests/rgpu/stub.h"
 
 #define RING 4096
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 struct chan {
 	struct rgpu_kpage *k;

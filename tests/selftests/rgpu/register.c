@@ -97,10 +97,10 @@ static void in_child(const char *what, int (*f)(void))
 }
 
 /* In the children, the line that failed is the exit status. */
-#define MUST(expr)                       \
-	do {                             \
-		if (!(expr))             \
-			return __LINE__ & 255; \
+#define MUST(expr)                                                                                                               \
+	do {                                                                                                                     \
+		if (!(expr))                                                                                                     \
+			return __LINE__ & 255;                                                                                   \
 	} while (0)
 
 static int as_nobody(void)

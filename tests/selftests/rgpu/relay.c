@@ -29,7 +29,10 @@ static void refused(void)
 {
 	char text[64] = "hello";
 	struct rgpu_session_start s = {
-		.size = sizeof(s), .data_len = 5, .data_room = sizeof(text), .data = (unsigned long)text,
+		.size = sizeof(s),
+		.data_len = 5,
+		.data_room = sizeof(text),
+		.data = (unsigned long)text,
 	};
 	struct request r;
 	int ret, status;

@@ -98,7 +98,10 @@ static void each_command(int fd, enum state s)
 		if (commands[i].want[s] != SKIP)
 			is_int(call(fd, commands[i].cmd, &a), commands[i].want[s], "%s: %s", state_names[s], commands[i].name);
 	}
-	is_int(call(fd, _IO(RGPU_IOC_TYPE, 0x3f), NULL), s == REMOVED ? -ENODEV : s == FOREIGN ? -EPERM : -ENOTTY,
+	is_int(call(fd, _IO(RGPU_IOC_TYPE, 0x3f), NULL),
+	       s == REMOVED ? -ENODEV :
+	       s == FOREIGN ? -EPERM :
+			      -ENOTTY,
 	       "%s: unknown command", state_names[s]);
 }
 

@@ -392,7 +392,11 @@ int app_join(int fd, int other, __u32 *index)
 int app_control(int fd, __u32 op, void *data, __u32 *len, __u32 room)
 {
 	struct rgpu_control c = {
-		.size = sizeof(c), .op = op, .data_len = *len, .data_room = room, .data = (unsigned long)data,
+		.size = sizeof(c),
+		.op = op,
+		.data_len = *len,
+		.data_room = room,
+		.data = (unsigned long)data,
 	};
 	int err = sys(ioctl(fd, RGPU_IOC_CONTROL, &c));
 
