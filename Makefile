@@ -55,7 +55,8 @@ products: $(ALL)
 # Each end-to-end program runs three times: direct on the host, through /dev/rgpu0 on two guest kernels.
 E2E_T := $(sort $(wildcard tests/e2e/*.t))
 VM_TESTS := $(sort $(wildcard tests/vm/*.t))
-PROVE := prove --jobs 2 --failures --comments
+# No test runs for ever: on time-out it gets TERM, so that what it started is stopped too.
+PROVE := prove --jobs 2 --failures --comments --timer --exec 'timeout --foreground -k 20 1200'
 
 export B CUDA_HOME NVCC
 
