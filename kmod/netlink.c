@@ -54,13 +54,51 @@ bool rgpu_nl_trusted(struct sk_buff *skb)
 	return rgpu_proxy_is(NETLINK_CB(skb).sk) || netlink_capable(skb, CAP_NET_ADMIN);
 }
 
-static int rgpu_nl_register(struct sk_buff *skb, struct genl_info *info)
+static int rgpu_nl_put_registration(struct sk_buff *msg, struct genl_info *info, u32 epoch)
 {
-	struct sk_buff *msg;
-	struct file *ctl;
-	void *hdr;
+	void *hdr = genlmsg_put_reply(msg, info, &rgpu_genl, 0, RGPU_CMD_REGISTER);
+
+	if (!hdr || nla_put_u32(msg, RGPU_A_EPOCH, epoch) || nla_put_u16(msg, RGPU_A_ABI_MAJOR, RGPU_ABI_MAJOR) ||
+	    nla_put_u16(msg, RGPU_A_ABI_MINOR, RGPU_ABI_MINOR) ||
+	    nla_put_u64_64bit(msg, RGPU_A_FEATURES, RGPU_FEATURES, RGPU_A_PAD) ||
+	    nla_put_u32(msg, RGPU_A_DEVICES_MAX, RGPU_DEVICES_MAX) ||
+	    nla_put_u64_64bit(msg, RGPU_A_SESSION_LIMIT, rgpu_session_limit(), RGPU_A_PAD) ||
+	    nla_put_u32(msg, RGPU_A_RECOVER_SECS, READ_ONCE(rgpu_recover_secs)))
+		return -EMSGSIZE;
+	genlmsg_end(msg, hdr);
+	return 0;
+}
+
+/* Registers the sender with the open @ctl and answers; a proxy that cannot be told that it is one is none. */
+static int rgpu_nl_register_ctl(struct sk_buff *skb, struct genl_info *info, struct file *ctl)
+{
+	struct sk_buff *msg = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	u32 epoch;
 	int err;
+
+	if (!msg)
+		return -ENOMEM;
+	err = rgpu_proxy_register(ctl, NETLINK_CB(skb).sk, genl_info_net(info), info->snd_portid, &epoch);
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	err = rgpu_nl_put_registration(msg, info, epoch);
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+	if (err)
+		rgpu_proxy_ctl_closed(ctl->private_data);
+	else
+		rgpu_relay_kick(); /* starts, and GONEs, may wait for a proxy already */
+	return err;
+}
+
+static int rgpu_nl_register(struct sk_buff *skb, struct genl_info *info)
+{
+	struct file *ctl;
+	int err = -EBADF;
 
 	if (GENL_REQ_ATTR_CHECK(info, RGPU_A_CTL_FD) || GENL_REQ_ATTR_CHECK(info, RGPU_A_ABI_MAJOR) ||
 	    GENL_REQ_ATTR_CHECK(info, RGPU_A_ABI_MINOR) || GENL_REQ_ATTR_CHECK(info, RGPU_A_FEATURES))
@@ -70,37 +108,15 @@ static int rgpu_nl_register(struct sk_buff *skb, struct genl_info *info)
 				    "the module speaks ABI " __stringify(RGPU_ABI_MAJOR) ": install the same release's proxy");
 		return -EPROTONOSUPPORT;
 	}
-	/* The answer is made before the deed, so that memory for it cannot be what fails afterwards. */
-	msg = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	err = -EBADF;
 	ctl = fget(nla_get_u32(info->attrs[RGPU_A_CTL_FD]));
 	if (ctl) {
-		err = rgpu_proxy_register(ctl, NETLINK_CB(skb).sk, genl_info_net(info), info->snd_portid, &epoch);
+		err = rgpu_nl_register_ctl(skb, info, ctl);
 		fput(ctl);
 	}
-	if (err) {
-		nlmsg_free(msg);
-		if (err == -EBADF)
-			NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[RGPU_A_CTL_FD], "not an open /dev/rgpu-ctl");
-		else
-			NL_SET_ERR_MSG(info->extack, "there is a proxy, or this /dev/rgpu-ctl was used before: open it anew");
-		return err;
-	}
-	hdr = genlmsg_put_reply(msg, info, &rgpu_genl, 0, RGPU_CMD_REGISTER);
-	if (!hdr || nla_put_u32(msg, RGPU_A_EPOCH, epoch) || nla_put_u16(msg, RGPU_A_ABI_MAJOR, RGPU_ABI_MAJOR) ||
-	    nla_put_u16(msg, RGPU_A_ABI_MINOR, RGPU_ABI_MINOR) ||
-	    nla_put_u64_64bit(msg, RGPU_A_FEATURES, RGPU_FEATURES, RGPU_A_PAD) ||
-	    nla_put_u32(msg, RGPU_A_DEVICES_MAX, RGPU_DEVICES_MAX) ||
-	    nla_put_u64_64bit(msg, RGPU_A_SESSION_LIMIT, rgpu_session_limit(), RGPU_A_PAD) ||
-	    nla_put_u32(msg, RGPU_A_RECOVER_SECS, READ_ONCE(rgpu_recover_secs))) {
-		nlmsg_free(msg);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(msg, hdr);
-	err = genlmsg_reply(msg, info);
-	rgpu_relay_kick(); /* requests of sessions that started, and GONEs, may wait already */
+	if (err == -EBADF)
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[RGPU_A_CTL_FD], "not an open /dev/rgpu-ctl");
+	else if (err == -EBUSY)
+		NL_SET_ERR_MSG(info->extack, "there is a proxy, or this /dev/rgpu-ctl was used before: open it anew");
 	return err;
 }
 
