@@ -48,7 +48,7 @@ static char *read_file(const char *name, size_t *len)
 
 static int check(const char *name)
 {
-	const struct ptx_mem mem = { host_alloc, host_free, NULL };
+	const struct ptx_mem mem = {host_alloc, host_free, NULL};
 	struct ptx_module *m;
 	struct ptx_func *f;
 	char log[512], *text;
@@ -80,7 +80,8 @@ int main(int argc, char **argv)
 	int bad = 0;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: softgpu-check FILE.ptx…\nLoads PTX as libsoftgpu would and says what is not supported.\n");
+		fprintf(stderr,
+			"usage: softgpu-check FILE.ptx…\nLoads PTX as libsoftgpu would and says what is not supported.\n");
 		return 2;
 	}
 	for (int k = 1; k < argc; k++)

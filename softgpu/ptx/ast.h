@@ -55,13 +55,13 @@ struct opnd {
 	u8 kind;
 	bool inverted; /* !%p */
 	u8 fbits;
-	u8 sreg;      /* O_SREG */
+	u8 sreg;       /* O_SREG */
 	bool has_base; /* O_MEM: reg holds the base register */
-	s32 reg;      /* O_REG, O_MEM base */
+	s32 reg;       /* O_REG, O_MEM base */
 	u32 nlist;
-	u64 val;	   /* O_INT, O_FLOAT bits, O_SYM/O_MEM offset */
-	struct sym *sym;   /* O_SYM, O_MEM base */
-	struct opnd *list; /* O_VEC, O_LIST */
+	u64 val;	     /* O_INT, O_FLOAT bits, O_SYM/O_MEM offset */
+	struct sym *sym;     /* O_SYM, O_MEM base */
+	struct opnd *list;   /* O_VEC, O_LIST */
 	struct opnd *second; /* what follows '|' */
 };
 
@@ -85,7 +85,7 @@ struct func_ast {
 	struct sym *params, *rets; /* by next; addr = offset in the parameter block */
 	u32 nparams, nrets, param_bytes, ret_bytes;
 	struct sym *locals; /* .local and .shared variables, and .param variables of call sequences */
-	u8 *regs; /* enum type of each register */
+	u8 *regs;	    /* enum type of each register */
 	u32 nregs, cregs;
 	struct pins *ins;
 	u32 nins, cins;
@@ -118,7 +118,8 @@ struct load {
 };
 
 /* Ends the load with "line N: cause". */
-__attribute__((noreturn, format(printf, 4, 5))) void load_fail(struct load *ld, enum ptx_status st, u32 line, const char *fmt, ...);
+__attribute__((noreturn, format(printf, 4, 5))) void load_fail(struct load *ld, enum ptx_status st, u32 line, const char *fmt,
+							       ...);
 void *load_alloc(struct load *ld, size_t bytes);
 char *load_strndup(struct load *ld, const char *s, size_t len);
 /* Counts one level of nesting; refuses text that nests without sense. */

@@ -2,7 +2,7 @@
 /* The control-flow graph of lowered code and Bourdoncle's weak topological order of its blocks. */
 #include "softgpu/ptx/lower.h"
 
-#define NO_ORDER UINT32_MAX
+#define NO_ORDER  UINT32_MAX
 #define MAX_STEPS (1u << 28)
 
 static void find_blocks(struct lower *lo)
@@ -94,7 +94,7 @@ static void weak_order(struct lower *lo)
 	u32 *seq = load_alloc(lo->ld, n * sizeof(u32));
 	struct visit *v = load_alloc(lo->ld, (2 * (size_t)n + 2) * sizeof(*v));
 
-	v[0] = (struct visit){ .block = 0, .head = dfn[0] = ++num };
+	v[0] = (struct visit){.block = 0, .head = dfn[0] = ++num};
 	stack[sp++] = 0;
 	for (;;) {
 		struct visit *t = &v[depth];
@@ -102,7 +102,8 @@ static void weak_order(struct lower *lo)
 
 		/* Each level of loop nesting visits its body again. */
 		if (++steps > MAX_STEPS)
-			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops", lo->ast->name);
+			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops",
+				  lo->ast->name);
 
 		if (t->next < succ_count(b)) {
 			u32 s = succ(lo, b, t->next++);
@@ -110,7 +111,7 @@ static void weak_order(struct lower *lo)
 			if (!dfn[s]) {
 				dfn[s] = ++num;
 				stack[sp++] = s;
-				v[++depth] = (struct visit){ .block = s, .head = num };
+				v[++depth] = (struct visit){.block = s, .head = num};
 			} else if (!t->component && dfn[s] <= t->head) {
 				t->head = dfn[s];
 				t->loop = true;

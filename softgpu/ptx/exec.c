@@ -12,15 +12,15 @@
  * to release it; after EDGES_YIELD the other warps of the block have a turn.
  */
 #define EDGES_ROTATE 64u
-#define EDGES_YIELD 1024u
-#define HOLD 64u
-#define MAX_DEPTH 16384u
+#define EDGES_YIELD  1024u
+#define HOLD	     64u
+#define MAX_DEPTH    16384u
 
 static struct split *add_split(struct warp *w, const struct ins *pc, struct frame *fr, u32 mask)
 {
 	struct split *s = &w->split[w->nsplit++];
 
-	*s = (struct split){ .pc = pc, .frame = fr, .mask = mask, .state = ST_READY };
+	*s = (struct split){.pc = pc, .frame = fr, .mask = mask, .state = ST_READY};
 	return s;
 }
 
@@ -168,7 +168,7 @@ static void bar_release(struct block *b, u32 id)
 		}
 	}
 	b->waiting -= bar->waiting + bar->arrived;
-	*bar = (struct barrier){ .all = true };
+	*bar = (struct barrier){.all = true};
 }
 
 /* With an explicit count a warp whose living lanes all arrived counts as 32, as the hardware has it. */
@@ -213,8 +213,8 @@ static bool bar_arrive(struct warp *w, struct split *s, const struct ins *i)
 
 	if (id > BARRIERS || (count & (WARP - 1)) || count > 1024) {
 		ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, 0,
-			  "barrier %u for %u threads: there are barriers 0 to 15, for multiples of 32 threads (line %u)", id, count,
-			  i->line);
+			  "barrier %u for %u threads: there are barriers 0 to 15, for multiples of 32 threads (line %u)", id,
+			  count, i->line);
 		return false;
 	}
 	bar = &w->blk->bar[id];
@@ -258,8 +258,8 @@ static const struct ptx_func *indirect_callee(struct warp *w, u32 *mask, const s
 	if (t >> WINDOW_SHIFT == WINDOW_FUNC && !(t & 15) && index < m->nfuncs)
 		f = m->funcs[index];
 	if (!f || f->is_entry || f->param_bytes != site->param_bytes || f->ret_bytes != site->ret_bytes) {
-		ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, t, "indirect call to 0x%llx, which is no function of this type (line %u)",
-			  (unsigned long long)t, i->line);
+		ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, t,
+			  "indirect call to 0x%llx, which is no function of this type (line %u)", (unsigned long long)t, i->line);
 		return NULL;
 	}
 	for (u32 rest = *mask; rest; rest &= rest - 1) {
@@ -285,8 +285,8 @@ static bool call(struct warp *w, u32 mask, const struct ins *i)
 		return false;
 	if (fr->depth >= MAX_DEPTH || fr->local + fr->f->local_own + f->local_own > w->local_stride ||
 	    !(to = ptx_frame_get(w->blk->worker, f))) {
-		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_OUT_OF_RESOURCES, 0, "stack overflow: call of '%s' at depth %u (line %u)",
-			  f->name, fr->depth, i->line);
+		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_OUT_OF_RESOURCES, 0,
+			  "stack overflow: call of '%s' at depth %u (line %u)", f->name, fr->depth, i->line);
 		return false;
 	}
 	to->parent = fr;

@@ -16,19 +16,21 @@ struct warp;
 typedef void (*ptx_handler)(struct warp *w, const struct ins *i, u32 em);
 
 enum ins_kind {
-	K_PLAIN, K_GUARD, /* fn for all lanes, or those whose guard holds */
+	K_PLAIN,
+	K_GUARD, /* fn for all lanes, or those whose guard holds */
 	K_BRA,	 /* to target; with a guard when guard ≠ NO_GUARD */
 	K_BRX,	 /* indexed: r[0] the index, ops[target …] the table of imm entries */
 	K_NEXT,	 /* the end of a block that falls through: a place to merge */
 	K_CALL,	 /* imm: index into the function's calls */
-	K_RET, K_EXIT,
+	K_RET,
+	K_EXIT,
 	K_SYNC,	 /* fn once the lanes named by r[7] (member mask) are all here */
 	K_BAR,	 /* barrier: see struct bar_op in imm */
 	K_YIELD, /* let other warps run */
 };
 
 #define NO_GUARD INT32_MIN
-#define NREGS 8
+#define NREGS	 8
 
 /*
  * Operands are byte offsets: ≥ 0 into the frame's registers, < 0 into the function's pool of splatted
@@ -68,8 +70,8 @@ struct ptx_func {
 	u32 index; /* in m->funcs; its address is FUNC window | (index + 1) * 16 */
 	struct ins *code;
 	u32 ncode;
-	u32 *order;  /* scheduling order of each instruction */
-	s32 *ops;    /* operand lists of instructions with more than NREGS operands, branch tables */
+	u32 *order; /* scheduling order of each instruction */
+	s32 *ops;   /* operand lists of instructions with more than NREGS operands, branch tables */
 	u32 nops;
 	u8 *pool_mem;
 	const u8 *pool; /* end of the constant pool: offsets are negative */
@@ -77,7 +79,7 @@ struct ptx_func {
 	u32 area;	/* bytes a lane of parameter area: own params, returns, call sequences */
 	u32 frame_size; /* registers + 32 areas */
 	u32 param_bytes, ret_at, ret_bytes;
-	u32 local_own; /* bytes a thread, this function alone */
+	u32 local_own;	 /* bytes a thread, this function alone */
 	u32 local_total; /* with callees */
 	struct call_site *calls;
 	u32 ncalls;
@@ -97,9 +99,9 @@ struct ptx_module {
 	u32 nfuncs, nkernels;
 	struct module_var *vars;
 	u32 nvars;
-	u64 data;	   /* one allocation for all .global and .const variables */
-	struct ptx_heap *heap;	   /* device malloc; NULL when the module does not use it */
-	u64 coop;	   /* COOP_SLOTS grid barriers of COOP_BYTES for cooperative launches, 0 when %envreg1/2 is not read */
+	u64 data;	       /* one allocation for all .global and .const variables */
+	struct ptx_heap *heap; /* device malloc; NULL when the module does not use it */
+	u64 coop; /* COOP_SLOTS grid barriers of COOP_BYTES for cooperative launches, 0 when %envreg1/2 is not read */
 	atomic_uint coop_used; /* bit per slot */
 };
 
@@ -142,16 +144,16 @@ struct warp {
 	u32 nsplit, cur;
 	u32 edges; /* back-edges in this turn */
 	u32 hold;  /* control transfers for which the current split keeps its turn */
-	bool stop;	    /* a fault: leave at the next control instruction */
+	bool stop; /* a fault: leave at the next control instruction */
 	bool progress;
-	u8 *local;	    /* lane l's stack is local + l * local_stride */
+	u8 *local; /* lane l's stack is local + l * local_stride */
 	u32 local_stride;
 	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
-	const u32 (*tid)[WARP]; /* x, y, z of each lane, from the launch */
+	const u32 (*tid)[WARP];		  /* x, y, z of each lane, from the launch */
 	struct split split[WARP];
 };
 
-#define BARRIERS 16u
+#define BARRIERS	16u
 #define CLUSTER_BARRIER 16u /* one more, for barrier.cluster */
 
 struct barrier {
@@ -188,12 +190,12 @@ struct launch {
 	u64 nblocks;
 	_Atomic u64 next_block;
 	_Atomic u32 next_sm;
-	u32 width; /* workers */
-	atomic_int stop; /* a status, once one block failed */
+	u32 width;	      /* workers */
+	atomic_int stop;      /* a status, once one block failed */
 	pthread_mutex_t lock; /* fault, print */
 	u32 nthreads, nwarps, shared_bytes;
 	u32 (*tid)[3][WARP]; /* by warp: every block has the same */
-	u64 coop; /* grid barrier's address */
+	u64 coop;	     /* grid barrier's address */
 	u64 grid_id;
 };
 
@@ -219,7 +221,7 @@ void ptx_frame_put(struct worker *wk, struct frame *fr);
 
 struct worker {
 	struct frame *free_frames[FRAME_CLASSES]; /* by size, 256 bytes and up; linked by parent */
-	struct block *blocks; /* array of cap */
+	struct block *blocks;			  /* array of cap */
 	u32 nblocks, cap;
 	u32 smid;
 	size_t frame_bytes;

@@ -63,7 +63,7 @@ u64 ptx_heap_alloc(struct ptx_heap *h, u64 bytes)
 
 			if (!rest)
 				break;
-			*rest = (struct piece){ p->next, p, p->addr + bytes, p->bytes - bytes, false };
+			*rest = (struct piece){p->next, p, p->addr + bytes, p->bytes - bytes, false};
 			if (p->next)
 				p->next->prev = rest;
 			p->next = rest;

@@ -12,7 +12,7 @@
  * what a later block will write) gets company: after PATIENCE such turns another block becomes resident, and
  * the worker goes round. Cooperative launches have all blocks resident from the start.
  */
-#define PATIENCE 64u
+#define PATIENCE     64u
 #define MAX_RESIDENT 64u
 
 static size_t align64(size_t n)
@@ -60,7 +60,7 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 	}
 	fr->lanes = w->live;
 	w->nsplit = 1;
-	w->split[0] = (struct split){ .pc = l->f->code, .frame = fr, .mask = w->live };
+	w->split[0] = (struct split){.pc = l->f->code, .frame = fr, .mask = w->live};
 }
 
 /* Memory for one block: warps, shared, local. False: no host memory. */
@@ -90,7 +90,7 @@ static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64
 	b->id[1] = (u32)(linear / l->p->grid[0] % l->p->grid[1]);
 	b->id[2] = (u32)(linear / l->p->grid[0] / l->p->grid[1]);
 	for (u32 k = 0; k <= BARRIERS; k++)
-		b->bar[k] = (struct barrier){ .all = true };
+		b->bar[k] = (struct barrier){.all = true};
 	for (u32 k = 0; k < l->nwarps; k++)
 		warp_init(b, k, b->mem + warps + shared + (size_t)k * WARP * stride, stride);
 	b->busy = true;
@@ -110,8 +110,8 @@ static void raise_deadlock(struct block *b)
 	if (!s)
 		return;
 	ptx_raise(w, s->pc, __builtin_ctz(s->mask), PTX_DEADLOCK, 0,
-		  "deadlock: all threads of block (%u,%u,%u) wait, these of mask 0x%08x at %s in line %u of the PTX", b->id[0], b->id[1],
-		  b->id[2], s->mask, s->state == ST_BAR ? "a barrier" : "a .sync instruction for lanes that never come",
+		  "deadlock: all threads of block (%u,%u,%u) wait, these of mask 0x%08x at %s in line %u of the PTX", b->id[0],
+		  b->id[1], b->id[2], s->mask, s->state == ST_BAR ? "a barrier" : "a .sync instruction for lanes that never come",
 		  s->pc->line);
 }
 
@@ -315,7 +315,7 @@ static bool coop_get(struct launch *l, u32 *slot)
 enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
 {
 	static _Atomic u64 grid_ids;
-	struct launch l = { .f = f, .p = p, .fault = fault };
+	struct launch l = {.f = f, .p = p, .fault = fault};
 	u64 threads = (u64)p->block[0] * p->block[1] * p->block[2];
 	u32 slot;
 

@@ -136,10 +136,10 @@ static bool parse_number(struct token *t)
 void lex_next(struct lexer *lx, struct token *t)
 {
 	if (!skip_blank(lx)) {
-		*t = (struct token){ .kind = T_BAD, .line = lx->line, .s = lx->p, .len = 0 };
+		*t = (struct token){.kind = T_BAD, .line = lx->line, .s = lx->p, .len = 0};
 		return;
 	}
-	*t = (struct token){ .kind = T_EOF, .line = lx->line, .s = lx->p };
+	*t = (struct token){.kind = T_EOF, .line = lx->line, .s = lx->p};
 	if (lx->p >= lx->end)
 		return;
 

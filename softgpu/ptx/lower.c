@@ -104,7 +104,7 @@ struct ins *emit(struct lower *lo, ptx_handler fn, enum ins_kind kind)
 	lo->info = load_grow(lo->ld, lo->info, lo->n, &lo->icap, sizeof(*lo->info));
 	memset(&lo->info[lo->n], 0, sizeof(*lo->info));
 	i = &lo->code[lo->n++];
-	*i = (struct ins){ .fn = fn, .kind = kind, .guard = NO_GUARD, .line = lo->p ? lo->p->line : lo->ast->line_end };
+	*i = (struct ins){.fn = fn, .kind = kind, .guard = NO_GUARD, .line = lo->p ? lo->p->line : lo->ast->line_end};
 	return i;
 }
 
@@ -154,7 +154,7 @@ static void carry(struct lower *lo, struct ins *i)
 void lower_form(struct lower *lo)
 {
 	const struct op_row *row = ptx_op_find(lo->p->op, lo->p->len);
-	struct ins tmp = { 0 };
+	struct ins tmp = {0};
 	struct ins *i;
 	u32 n;
 
@@ -177,21 +177,51 @@ static const struct {
 	const char *op;
 	lower_fn fn;
 } special[] = {
-	{ "mov", lower_mov },		{ "cvta", lower_cvta },	      { "isspacep", lower_isspacep },
-	{ "mapa", lower_mapa },		{ "cvt", lower_cvt },	      { "setp", lower_setp },
-	{ "set", lower_set },		{ "ld", lower_ld },	      { "ldu", lower_ld },
-	{ "st", lower_st },		{ "atom", lower_atom },	      { "red", lower_red },
-	{ "membar", lower_fence },	{ "fence", lower_fence },     { "prefetch", lower_prefetch },
-	{ "prefetchu", lower_prefetch },{ "bra", lower_bra },	      { "brx", lower_brx },
-	{ "call", lower_call },		{ "ret", lower_ret },	      { "exit", lower_exit },
-	{ "trap", lower_trap },		{ "brkpt", lower_trap },      { "nanosleep", lower_nanosleep },
-	{ "bar", lower_bar },		{ "barrier", lower_bar },     { "shfl", lower_shfl },
-	{ "vote", lower_vote },		{ "match", lower_match },     { "redux", lower_redux },
-	{ "activemask", lower_activemask }, { "elect", lower_elect }, { "cp", lower_cp_async },
-	{ "mbarrier", lower_mbarrier }, { "griddepcontrol", lower_nop }, { "setmaxnreg", lower_nop },
-	{ "discard", lower_prefetch },	{ "applypriority", lower_prefetch }, { "pmevent", lower_nop },
-	{ "lop3", lower_lop3 },		{ "mma", lower_mma },		{ "wmma", lower_wmma },	      { "ldmatrix", lower_ldmatrix },
-	{ "stmatrix", lower_ldmatrix }, { "movmatrix", lower_movmatrix },
+	{"mov", lower_mov},
+	{"cvta", lower_cvta},
+	{"isspacep", lower_isspacep},
+	{"mapa", lower_mapa},
+	{"cvt", lower_cvt},
+	{"setp", lower_setp},
+	{"set", lower_set},
+	{"ld", lower_ld},
+	{"ldu", lower_ld},
+	{"st", lower_st},
+	{"atom", lower_atom},
+	{"red", lower_red},
+	{"membar", lower_fence},
+	{"fence", lower_fence},
+	{"prefetch", lower_prefetch},
+	{"prefetchu", lower_prefetch},
+	{"bra", lower_bra},
+	{"brx", lower_brx},
+	{"call", lower_call},
+	{"ret", lower_ret},
+	{"exit", lower_exit},
+	{"trap", lower_trap},
+	{"brkpt", lower_trap},
+	{"nanosleep", lower_nanosleep},
+	{"bar", lower_bar},
+	{"barrier", lower_bar},
+	{"shfl", lower_shfl},
+	{"vote", lower_vote},
+	{"match", lower_match},
+	{"redux", lower_redux},
+	{"activemask", lower_activemask},
+	{"elect", lower_elect},
+	{"cp", lower_cp_async},
+	{"mbarrier", lower_mbarrier},
+	{"griddepcontrol", lower_nop},
+	{"setmaxnreg", lower_nop},
+	{"discard", lower_prefetch},
+	{"applypriority", lower_prefetch},
+	{"pmevent", lower_nop},
+	{"lop3", lower_lop3},
+	{"mma", lower_mma},
+	{"wmma", lower_wmma},
+	{"ldmatrix", lower_ldmatrix},
+	{"stmatrix", lower_ldmatrix},
+	{"movmatrix", lower_movmatrix},
 };
 
 lower_fn lower_special(const char *op, u32 len)
@@ -236,10 +266,10 @@ static void guard(struct lower *lo, u32 first)
 	memmove(&lo->code[first + 1], &lo->code[first], (lo->n - 1 - first) * sizeof(*lo->code));
 	memmove(&lo->info[first + 1], &lo->info[first], (lo->n - 1 - first) * sizeof(*lo->info));
 	i = &lo->code[first];
-	*i = (struct ins){ .kind = K_BRA, .guard = p->guard, .guard_inverted = !p->guard_inverted, .line = p->line };
+	*i = (struct ins){.kind = K_BRA, .guard = p->guard, .guard_inverted = !p->guard_inverted, .line = p->line};
 	i->target = lo->n; /* the next instruction: a real index, as opposed to a label */
 	i->sub = 1;
-	lo->info[first] = (struct ins_info){ 0 };
+	lo->info[first] = (struct ins_info){0};
 }
 
 static void patch_labels(struct lower *lo)

@@ -9,8 +9,8 @@
 
 /* What slots.c must know about an instruction: which r[] are written and read, and its operand list. */
 struct ins_info {
-	u8 def, use;   /* bit k: r[k] */
-	u32 list;      /* first entry in ops */
+	u8 def, use;		/* bit k: r[k] */
+	u32 list;		/* first entry in ops */
 	u16 list_def, list_use; /* written ones first */
 };
 
@@ -58,7 +58,7 @@ struct lower {
 	} mod[16];
 	u32 nmod, used_mods; /* used_mods: bit per mod that somebody understood */
 	bool has_cc;
-	s32 cc; /* the carry chains' condition code */
+	s32 cc;	  /* the carry chains' condition code */
 	u32 area; /* parameter bytes a lane */
 };
 

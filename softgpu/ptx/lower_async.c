@@ -2,7 +2,8 @@
 /* Lowering of asynchronous copies, which are done at once, and of mbarrier objects. */
 #include "softgpu/ptx/lower.h"
 
-static const char *const hints[] = { "ca", "cg", "b64", "cta", "cluster", "relaxed", "acquire", "release", "level::cache_hint", NULL };
+static const char *const hints[] = {"ca", "cg", "b64", "cta", "cluster", "relaxed", "acquire", "release", "level::cache_hint",
+				    NULL};
 
 static struct ins *object(struct lower *lo, const char *name, const struct opnd *o, enum space sp)
 {

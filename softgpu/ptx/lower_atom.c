@@ -4,12 +4,12 @@
 
 #include "softgpu/ptx/lower.h"
 
-static const char *const hints[] = { "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "level::cache_hint",
-				     NULL };
+static const char *const hints[] = {"relaxed", "acquire", "release", "acq_rel",		  "cta",
+				    "cluster", "gpu",	  "sys",     "level::cache_hint", NULL};
 
 static const char *op_name(struct lower *lo)
 {
-	static const char *const ops[] = { "add", "exch", "cas", "min", "max", "inc", "dec", "and", "or", "xor", NULL };
+	static const char *const ops[] = {"add", "exch", "cas", "min", "max", "inc", "dec", "and", "or", "xor", NULL};
 
 	for (u32 k = 0; ops[k]; k++)
 		if (mod(lo, ops[k]))
@@ -49,9 +49,8 @@ static void lower_atomic(struct lower *lo, bool result)
 		static const struct {
 			enum type t;
 			const char *name;
-		} typed[] = { { TY_U32, "u32" }, { TY_S32, "s32" }, { TY_U64, "u64" }, { TY_S64, "s64" }, { TY_F32, "f32" },
-			      { TY_F64, "f64" }, { TY_F16, "f16" }, { TY_F16X2, "f16x2" }, { TY_BF16, "bf16" },
-			      { TY_BF16X2, "bf16x2" } };
+		} typed[] = {{TY_U32, "u32"}, {TY_S32, "s32"}, {TY_U64, "u64"},	    {TY_S64, "s64"},   {TY_F32, "f32"},
+			     {TY_F64, "f64"}, {TY_F16, "f16"}, {TY_F16X2, "f16x2"}, {TY_BF16, "bf16"}, {TY_BF16X2, "bf16x2"}};
 
 		type = "";
 		for (size_t k = 0; k < sizeof(typed) / sizeof(typed[0]); k++)

@@ -15,7 +15,7 @@ static u32 label_target(struct lower *lo, struct sym *s)
 
 void lower_bra(struct lower *lo)
 {
-	static const char *const hints[] = { "uni", NULL };
+	static const char *const hints[] = {"uni", NULL};
 	struct ins *i;
 
 	mods_ignore(lo, hints);
@@ -31,7 +31,7 @@ void lower_bra(struct lower *lo)
 
 void lower_brx(struct lower *lo)
 {
-	static const char *const hints[] = { "uni", "idx", NULL };
+	static const char *const hints[] = {"uni", "idx", NULL};
 	struct sym *s;
 	struct ins *i;
 	s32 index;
@@ -56,7 +56,7 @@ void lower_brx(struct lower *lo)
 }
 
 /* Device library functions that the engine provides: the handler reads its arguments from the caller's area. */
-static const char *const builtins[] = { "vprintf", "malloc", "free", "__assertfail" };
+static const char *const builtins[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 static bool is_builtin(const char *name)
 {
@@ -152,10 +152,10 @@ static void bind(struct lower *lo, struct call_site *c, const struct func_ast *t
 
 void lower_call(struct lower *lo)
 {
-	static const char *const hints[] = { "uni", NULL };
+	static const char *const hints[] = {"uni", NULL};
 	const struct opnd *ops = lo->p->ops, *rets = NULL, *args = NULL, *proto = NULL, *callee;
 	u32 n = lo->p->nops, k = 0;
-	struct call_site c = { 0 };
+	struct call_site c = {0};
 	struct ins *i;
 	s32 addr = 0;
 
@@ -201,7 +201,7 @@ void lower_call(struct lower *lo)
 
 void lower_ret(struct lower *lo)
 {
-	static const char *const hints[] = { "uni", NULL };
+	static const char *const hints[] = {"uni", NULL};
 
 	mods_ignore(lo, hints);
 	mods_done(lo);

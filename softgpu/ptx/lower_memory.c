@@ -3,8 +3,26 @@
 #include "softgpu/ptx/lower.h"
 
 /* What changes neither the value nor its visibility here: caches are the host's and coherent. */
-static const char *const hints[] = { "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire",
-				     "release", "mmio", "cta", "cluster", "gpu", "sys", "level::cache_hint", NULL };
+static const char *const hints[] = {"ca",
+				    "cg",
+				    "cs",
+				    "lu",
+				    "cv",
+				    "wb",
+				    "wt",
+				    "nc",
+				    "weak",
+				    "volatile",
+				    "relaxed",
+				    "acquire",
+				    "release",
+				    "mmio",
+				    "cta",
+				    "cluster",
+				    "gpu",
+				    "sys",
+				    "level::cache_hint",
+				    NULL};
 
 /* The handler's name of a memory type as seen by a register of class @c. */
 static const char *mem_type(struct lower *lo, enum type t, enum rclass c)
@@ -58,14 +76,12 @@ static void check_param(struct lower *lo, const struct address *a, u32 bytes)
 static char space_char(const struct address *a)
 {
 	switch (a->space) {
-	case SP_GLOBAL:
-		return 'g';
 	case SP_SHARED:
 		return a->wide ? 'S' : 's';
 	case SP_LOCAL:
 		return 'l';
 	default:
-		return 'x';
+		return 'g';
 	}
 }
 
@@ -129,6 +145,7 @@ void lower_ld(struct lower *lo)
 	i = emit_op(lo, "%s:%c:%s:%c", n > 1 ? "ldv" : "ld", space_char(&a), mem_type(lo, t, c), class_char(c));
 	i->imm = a.off;
 	i->size = (u8)n;
+	i->sub = (u8)a.space;
 	for (u32 k = 0; k < n; k++)
 		set_def(lo, i, k, d[k]);
 	set_use(lo, i, 4, a.reg);
@@ -182,6 +199,7 @@ void lower_st(struct lower *lo)
 	i = emit_op(lo, "%s:%c:%u:%c", n > 1 ? "stv" : "st", space_char(&a), bits, class_char(c));
 	i->imm = a.off;
 	i->size = (u8)n;
+	i->sub = (u8)a.space;
 	for (u32 k = 0; k < n; k++)
 		set_use(lo, i, k, v[k]);
 	set_use(lo, i, 4, a.reg);
@@ -190,9 +208,27 @@ void lower_st(struct lower *lo)
 /* membar and fence order the lane's accesses for all others: a full fence of the host does that. */
 void lower_fence(struct lower *lo)
 {
-	static const char *const ok[] = { "sc", "acq_rel", "acquire", "release", "cta", "cluster", "gl", "gpu", "sys", "level",
-					  "proxy", "alias", "async", "async::generic", "global", "shared::cta", "shared::cluster",
-					  "sync_restrict::shared::cta", "sync_restrict::shared::cluster", "mbarrier_init", NULL };
+	static const char *const ok[] = {"sc",
+					 "acq_rel",
+					 "acquire",
+					 "release",
+					 "cta",
+					 "cluster",
+					 "gl",
+					 "gpu",
+					 "sys",
+					 "level",
+					 "proxy",
+					 "alias",
+					 "async",
+					 "async::generic",
+					 "global",
+					 "shared::cta",
+					 "shared::cluster",
+					 "sync_restrict::shared::cta",
+					 "sync_restrict::shared::cluster",
+					 "mbarrier_init",
+					 NULL};
 
 	mods_ignore(lo, ok);
 	mods_done(lo);

@@ -181,8 +181,8 @@ static s32 flush(struct lower *lo, s32 a, enum type t)
 /* The comparison of a setp or set as a fresh predicate; both halves of packed types use @half. */
 static s32 compare(struct lower *lo, enum type t, const char *half)
 {
-	static const char *const ops[] = { "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs",
-					   "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", NULL };
+	static const char *const ops[] = {"eq",	 "ne",	"lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi", "hs",
+					  "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", NULL};
 	const char *op = NULL;
 	bool ftz = mod(lo, "ftz");
 	struct ins *i;

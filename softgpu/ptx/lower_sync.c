@@ -15,7 +15,7 @@ static void member_mask(struct lower *lo, struct ins *i, bool sync, s32 mask)
 
 void lower_shfl(struct lower *lo)
 {
-	static const char *const modes[] = { "up", "down", "bfly", "idx", NULL };
+	static const char *const modes[] = {"up", "down", "bfly", "idx", NULL};
 	bool sync = mod(lo, "sync");
 	const struct opnd *o = lo->p->ops;
 	s32 a, b, c, m = 0, d, p;
@@ -50,7 +50,7 @@ void lower_shfl(struct lower *lo)
 
 void lower_vote(struct lower *lo)
 {
-	static const char *const modes[] = { "all", "any", "uni", "ballot", NULL };
+	static const char *const modes[] = {"all", "any", "uni", "ballot", NULL};
 	bool sync = mod(lo, "sync");
 	const char *mode = NULL;
 	struct ins *i;
@@ -100,7 +100,7 @@ void lower_match(struct lower *lo)
 
 void lower_redux(struct lower *lo)
 {
-	static const char *const ops[] = { "add", "min", "max", "and", "or", "xor", NULL };
+	static const char *const ops[] = {"add", "min", "max", "and", "or", "xor", NULL};
 	enum type t = mod_type(lo, 0);
 	const char *op = NULL;
 	struct ins *i;
@@ -169,7 +169,7 @@ static void lower_bar_red(struct lower *lo)
 		const char *name;
 		enum bar_mode mode;
 		char sig;
-	} modes[] = { { "popc", BAR_RED_POPC, 'w' }, { "and", BAR_RED_AND, 'p' }, { "or", BAR_RED_OR, 'p' } };
+	} modes[] = {{"popc", BAR_RED_POPC, 'w'}, {"and", BAR_RED_AND, 'p'}, {"or", BAR_RED_OR, 'p'}};
 	const struct opnd *o = lo->p->ops;
 	s32 id, count, q;
 	u32 m = 3;
@@ -192,7 +192,7 @@ static void lower_bar_red(struct lower *lo)
 
 void lower_bar(struct lower *lo)
 {
-	static const char *const hints[] = { "aligned", "cta", "acquire", "release", "relaxed", NULL };
+	static const char *const hints[] = {"aligned", "cta", "acquire", "release", "relaxed", NULL};
 	u32 n = lo->p->nops;
 	s32 id, count;
 

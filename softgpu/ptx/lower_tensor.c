@@ -10,7 +10,7 @@ static bool shape(struct lower *lo, u32 *m, u32 *n, u32 *k)
 {
 	for (u32 q = 1; q < lo->nmod; q++) {
 		const char *s = lo->mod[q].s;
-		u32 v[3] = { 0 }, at = 0;
+		u32 v[3] = {0}, at = 0;
 
 		for (u32 p = 0; p < 3; p++) {
 			if (at >= lo->mod[q].len || s[at++] != "mnk"[p])
@@ -25,7 +25,7 @@ static bool shape(struct lower *lo, u32 *m, u32 *n, u32 *k)
 		*n = v[1];
 		*k = v[2];
 		return *m && *n && *k && *m <= 32 && *n <= 32 && *k <= 64;
-not_this:;
+	not_this:;
 	}
 	return false;
 }
@@ -118,7 +118,8 @@ static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, en
 		lower_unsupported(lo, "no shape that is known");
 	mods_done(lo);
 	need_ops(lo, 4, 4);
-	if (!per_reg(at) || !per_reg(bt) || !is_acc(dt) || !is_acc(ct) || per_reg(at) != per_reg(bt) || at == TY_F32 || at == TY_S32)
+	if (!per_reg(at) || !per_reg(bt) || !is_acc(dt) || !is_acc(ct) || per_reg(at) != per_reg(bt) || at == TY_F32 ||
+	    at == TY_S32)
 		lower_unsupported(lo, "element types of this kind");
 	if (satfinite && dt != TY_S32)
 		lower_unsupported(lo, NULL);
@@ -131,7 +132,7 @@ static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, en
 	check_regs(lo, &o[1], m * k, at);
 	check_regs(lo, &o[2], k * n, bt);
 	check_regs(lo, &o[3], m * n, ct);
-	s = (struct tensor_shape){ (u8)m, (u8)n, (u8)k, (u8)dt, (u8)at, (u8)bt, (u8)ct, satfinite };
+	s = (struct tensor_shape){(u8)m, (u8)n, (u8)k, (u8)dt, (u8)at, (u8)bt, (u8)ct, satfinite};
 	first = list_begin(lo);
 	add_list(lo, &o[0], reg_sig(dt), true);
 	add_list(lo, &o[1], reg_sig(at), false);
@@ -164,7 +165,8 @@ static void wmma_mma(struct lower *lo)
 
 	/* The layouts were dealt with when the fragments were loaded. */
 	for (u32 k = 1; k < lo->nmod; k++)
-		if (lo->mod[k].len == 3 && (!__builtin_memcmp(lo->mod[k].s, "row", 3) || !__builtin_memcmp(lo->mod[k].s, "col", 3)))
+		if (lo->mod[k].len == 3 &&
+		    (!__builtin_memcmp(lo->mod[k].s, "row", 3) || !__builtin_memcmp(lo->mod[k].s, "col", 3)))
 			lo->used_mods |= 1u << k;
 	for (u32 k = 0; k < 4; k++)
 		t[k] = mod_type(lo, k);

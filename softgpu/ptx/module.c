@@ -7,7 +7,7 @@
 #include "softgpu/ptx/heap.h"
 #include "softgpu/ptx/lower.h"
 
-#define HEAP_BYTES (8u << 20) /* CUDA's default cudaLimitMallocHeapSize */
+#define HEAP_BYTES	(8u << 20) /* CUDA's default cudaLimitMallocHeapSize */
 #define RECURSIVE_STACK (64u << 10)
 
 static void free_func(struct ptx_func *f)
@@ -83,7 +83,8 @@ static void place_data(struct load *ld)
 		return;
 	m->data = m->mem.alloc ? m->mem.alloc(m->mem.arg, bytes, 4096) : 0;
 	if (!m->data)
-		load_fail(ld, PTX_OUT_OF_RESOURCES, 0, "no device memory for %llu bytes of module variables", (unsigned long long)bytes);
+		load_fail(ld, PTX_OUT_OF_RESOURCES, 0, "no device memory for %llu bytes of module variables",
+			  (unsigned long long)bytes);
 	memset((void *)(uintptr_t)m->data, 0, heap ? heap : bytes);
 	m->vars = must(ld, calloc(n + 1, sizeof(*m->vars)));
 	for (struct sym *v = ld->vars; v; v = v->next) {
@@ -203,7 +204,8 @@ static u64 place_kernel_shared(struct load *ld, struct func_ast *f, u64 common)
 		for (u32 o = 0; o < f->ins[k].nops; o++) {
 			struct opnd *op = &f->ins[k].ops[o];
 
-			if (op->sym && op->sym->kind == SYM_VAR && op->sym->space == SP_SHARED && op->sym->used_in_func && at < common)
+			if (op->sym && op->sym->kind == SYM_VAR && op->sym->space == SP_SHARED && op->sym->used_in_func &&
+			    at < common)
 				at = common;
 			place_used_shared(ld, op, &at, &dyn_align);
 		}
@@ -223,7 +225,7 @@ static void make_func(struct load *ld, struct func_ast *a, u32 index)
 	f->name = must(ld, strdup(a->name));
 	f->params = must(ld, calloc(a->nparams + 1, sizeof(*f->params)));
 	for (struct sym *p = a->params; p; p = p->next, k++)
-		f->params[k] = (struct ptx_param){ (u32)p->addr, (u32)p->size };
+		f->params[k] = (struct ptx_param){(u32)p->addr, (u32)p->size};
 	f->info = (struct ptx_func_info){
 		.name = f->name,
 		.nparams = a->nparams,

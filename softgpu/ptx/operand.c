@@ -64,7 +64,7 @@ void set_use(struct lower *lo, struct ins *i, u32 k, s32 reg)
 /* The pool grows downwards; its offsets are final at once and, being negative, no register's number. */
 s32 const_reg(struct lower *lo, enum rclass cls, u64 val)
 {
-	static const u32 bytes[] = { [RC_PRED] = 64, [RC_16] = 64, [RC_32] = 128, [RC_64] = 256 };
+	static const u32 bytes[] = {[RC_PRED] = 64, [RC_16] = 64, [RC_32] = 128, [RC_64] = 256};
 	struct pool_const *c, **b;
 
 	if (cls == RC_16)
@@ -81,7 +81,7 @@ s32 const_reg(struct lower *lo, enum rclass cls, u64 val)
 		lower_unsupported(lo, "too many constants in one function");
 	c = load_alloc(lo->ld, sizeof(*c));
 	lo->pool_bytes += bytes[cls];
-	*c = (struct pool_const){ .chain = *b, .val = val, .cls = (u8)cls, .off = -(s32)lo->pool_bytes };
+	*c = (struct pool_const){.chain = *b, .val = val, .cls = (u8)cls, .off = -(s32)lo->pool_bytes};
 	*b = c;
 	lo->const_list = load_grow(lo->ld, lo->const_list, lo->nconsts, &lo->cconsts, sizeof(*lo->const_list));
 	lo->const_list[lo->nconsts++] = c;
@@ -317,7 +317,7 @@ enum space mod_space(struct lower *lo)
 
 struct address lower_address(struct lower *lo, const struct opnd *o, enum space space)
 {
-	struct address a = { .space = space, .off = o->val, .sym = o->sym };
+	struct address a = {.space = space, .off = o->val, .sym = o->sym};
 	enum rclass cls = RC_64;
 
 	if (o->kind != O_MEM || o->list)
@@ -352,7 +352,7 @@ struct address lower_address(struct lower *lo, const struct opnd *o, enum space 
 			return a;
 		}
 		if (o->sym->space == SP_LOCAL) {
-			struct opnd v = { .kind = O_SYM, .sym = o->sym };
+			struct opnd v = {.kind = O_SYM, .sym = o->sym};
 
 			a.reg = src_any(lo, &v, RC_64, &cls);
 			if (space == SP_GENERIC)

@@ -7,14 +7,13 @@
 
 #define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp) X(tensor)
 
-#define DECLARE(t) \
-	extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
+#define DECLARE(t) extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
 TABLES(DECLARE)
 extern const struct op_row ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[], ptx_ops_async[];
 
-#define ROW(t) { ptx_ops_##t##_v2, ptx_ops_##t##_v3, ptx_ops_##t##_v4 },
-static const struct op_row *const by_level[][3] = { TABLES(ROW) };
-static const struct op_row *const common[] = { ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async };
+#define ROW(t) {ptx_ops_##t##_v2, ptx_ops_##t##_v3, ptx_ops_##t##_v4},
+static const struct op_row *const by_level[][3] = {TABLES(ROW)};
+static const struct op_row *const common[] = {ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async};
 
 struct entry {
 	const char *name;
@@ -63,7 +62,7 @@ static void enter(const struct op_row *row, const char *name, size_t len)
 		return;
 	}
 	memcpy(names + names_used, name, len);
-	*e = (struct entry){ names + names_used, (u32)len, hash_name(name, len), row };
+	*e = (struct entry){names + names_used, (u32)len, hash_name(name, len), row};
 	names_used += len;
 	count++;
 }
@@ -141,7 +140,7 @@ const struct op_row *ptx_op_find(const char *name, size_t len)
 
 const char *ptx_op_level(void)
 {
-	static const char *const names_of[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+	static const char *const names_of[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 	pthread_once(&once, build);
 	return names_of[level];

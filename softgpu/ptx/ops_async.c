@@ -9,7 +9,7 @@
  */
 #define COUNT_BITS 20
 #define COUNT_MASK ((1u << COUNT_BITS) - 1)
-#define TX_BITS 23
+#define TX_BITS	   23
 
 struct mbar {
 	u32 pending, count;
@@ -19,7 +19,8 @@ struct mbar {
 
 static struct mbar unpack(u64 v)
 {
-	return (struct mbar){ (u32)v & COUNT_MASK, (u32)(v >> COUNT_BITS) & COUNT_MASK, (s32)((s64)(v << 1) >> (64 - TX_BITS)), v >> 63 };
+	return (struct mbar){(u32)v & COUNT_MASK, (u32)(v >> COUNT_BITS) & COUNT_MASK, (s32)((s64)(v << 1) >> (64 - TX_BITS)),
+			     v >> 63};
 }
 
 static u64 pack(struct mbar b)
@@ -40,26 +41,26 @@ static u64 settle(struct mbar b)
 
 static u64 *object(struct warp *w, const struct ins *i, u32 l)
 {
-	u64 at = i->size == 8 ? ((const u64 *)opnd_ptr(w, i->r[4]))[l] + i->imm :
-				(u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
+	u64 at = i->size == 8 ? ((const u64 *)opnd_ptr(w, i->r[4]))[l] + i->imm
+			      : (u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
 
 	return ptx_lane_addr(w, i, l, (enum space)i->sub, at, 8);
 }
 
-#define FOR_OBJECTS                                                         \
-	for (u32 rest = em; rest; rest &= rest - 1) {                       \
-		u32 l = (u32)__builtin_ctz(rest);                           \
-		u64 *p = object(w, i, l);                                   \
-		if (!p)                                                     \
+#define FOR_OBJECTS                                                                                                              \
+	for (u32 rest = em; rest; rest &= rest - 1) {                                                                            \
+		u32 l = (u32)__builtin_ctz(rest);                                                                                \
+		u64 *p = object(w, i, l);                                                                                        \
+		if (!p)                                                                                                          \
 			return;
 
 HANDLER(mbar_init)
 {
 	FOR_OBJECTS
-		u32 n = ARG(const u32, 1)[l];
+	u32 n = ARG(const u32, 1)[l];
 
-		*p = pack((struct mbar){ n, n, 0, false });
-	}
+	*p = pack((struct mbar){n, n, 0, false});
+}
 }
 
 enum { DROP = 1, TX = 2 };
@@ -71,7 +72,8 @@ static bool arrive(struct warp *w, const struct ins *i, u32 l, u64 *p, u32 what)
 	struct mbar b = unpack(*p);
 
 	if (n > b.pending) {
-		ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0, "mbarrier: %u arrivals where %u are pending (line %u)", n, b.pending, i->line);
+		ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0, "mbarrier: %u arrivals where %u are pending (line %u)", n,
+			  b.pending, i->line);
 		return false;
 	}
 	ARG(u64, 0)[l] = *p;
@@ -84,13 +86,13 @@ static bool arrive(struct warp *w, const struct ins *i, u32 l, u64 *p, u32 what)
 	return true;
 }
 
-#define ARRIVE(nm, what)                                                    \
-	HANDLER(nm)                                                         \
-	{                                                                   \
-		FOR_OBJECTS                                                 \
-			if (!arrive(w, i, l, p, what))                      \
-				return;                                     \
-		}                                                           \
+#define ARRIVE(nm, what)                                                                                                         \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		FOR_OBJECTS                                                                                                      \
+		if (!arrive(w, i, l, p, what))                                                                                   \
+			return;                                                                                                  \
+	}                                                                                                                        \
 	}
 ARRIVE(mbar_arrive, 0)
 ARRIVE(mbar_arrive_tx, TX)
@@ -100,35 +102,35 @@ ARRIVE(mbar_drop_tx, DROP | TX)
 HANDLER(mbar_expect)
 {
 	FOR_OBJECTS
-		struct mbar b = unpack(*p);
+	struct mbar b = unpack(*p);
 
-		b.tx += (s32)ARG(const u32, 1)[l];
-		*p = pack(b);
-	}
+	b.tx += (s32)ARG(const u32, 1)[l];
+	*p = pack(b);
+}
 }
 
 HANDLER(mbar_complete)
 {
 	FOR_OBJECTS
-		struct mbar b = unpack(*p);
+	struct mbar b = unpack(*p);
 
-		b.tx -= (s32)ARG(const u32, 1)[l];
-		*p = settle(b);
-	}
+	b.tx -= (s32)ARG(const u32, 1)[l];
+	*p = settle(b);
+}
 }
 
 HANDLER(mbar_test)
 {
 	FOR_OBJECTS
-		set_pred(w, i->r[0], 1u << l, *p >> 63 != ARG(const u64, 1)[l] >> 63 ? FULL : 0);
-	}
+	set_pred(w, i->r[0], 1u << l, *p >> 63 != ARG(const u64, 1)[l] >> 63 ? FULL : 0);
+}
 }
 
 HANDLER(mbar_parity)
 {
 	FOR_OBJECTS
-		set_pred(w, i->r[0], 1u << l, *p >> 63 != (ARG(const u32, 1)[l] & 1) ? FULL : 0);
-	}
+	set_pred(w, i->r[0], 1u << l, *p >> 63 != (ARG(const u32, 1)[l] & 1) ? FULL : 0);
+}
 }
 
 HANDLER(mbar_pending)
@@ -170,11 +172,17 @@ HANDLER(copy_wide)
 }
 
 const struct op_row ptx_ops_async[] = {
-	{ "mbarrier:init", "", mbar_init, 0 },		{ "mbarrier:arrive", "", mbar_arrive, 0 },
-	{ "mbarrier:arrive_tx", "", mbar_arrive_tx, 0 },{ "mbarrier:drop", "", mbar_drop, 0 },
-	{ "mbarrier:drop_tx", "", mbar_drop_tx, 0 },	{ "mbarrier:expect_tx", "", mbar_expect, 0 },
-	{ "mbarrier:complete_tx", "", mbar_complete, 0 },{ "mbarrier:test", "", mbar_test, 0 },
-	{ "mbarrier:parity", "", mbar_parity, 0 },	{ "mbarrier:pending", "", mbar_pending, 0 },
-	{ "cp.async:s", "", copy_narrow, 0 },		{ "cp.async:S", "", copy_wide, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"mbarrier:init", "", mbar_init, 0},
+	{"mbarrier:arrive", "", mbar_arrive, 0},
+	{"mbarrier:arrive_tx", "", mbar_arrive_tx, 0},
+	{"mbarrier:drop", "", mbar_drop, 0},
+	{"mbarrier:drop_tx", "", mbar_drop_tx, 0},
+	{"mbarrier:expect_tx", "", mbar_expect, 0},
+	{"mbarrier:complete_tx", "", mbar_complete, 0},
+	{"mbarrier:test", "", mbar_test, 0},
+	{"mbarrier:parity", "", mbar_parity, 0},
+	{"mbarrier:pending", "", mbar_pending, 0},
+	{"cp.async:s", "", copy_narrow, 0},
+	{"cp.async:S", "", copy_wide, 0},
+	{NULL, NULL, NULL, 0},
 };

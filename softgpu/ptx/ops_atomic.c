@@ -22,33 +22,33 @@ static inline void *lane_ptr(struct warp *w, const struct ins *i, u32 l, u32 siz
 	return ptx_lane_addr(w, i, l, (enum space)i->sub, at, size);
 }
 
-#define FOR_LANES(T)                                                                        \
-	T *D = ARG(T, 0);                                                                   \
-	const T *B = ARG(const T, 1), *C = ARG(const T, 2);                                 \
-	(void)C;                                                                            \
-	for (u32 rest = em; rest; rest &= rest - 1) {                                       \
-		u32 l = (u32)__builtin_ctz(rest);                                           \
-		T *p = lane_ptr(w, i, l, sizeof(T));                                        \
-		if (!p)                                                                     \
+#define FOR_LANES(T)                                                                                                             \
+	T *D = ARG(T, 0);                                                                                                        \
+	const T *B = ARG(const T, 1), *C = ARG(const T, 2);                                                                      \
+	(void)C;                                                                                                                 \
+	for (u32 rest = em; rest; rest &= rest - 1) {                                                                            \
+		u32 l = (u32)__builtin_ctz(rest);                                                                                \
+		T *p = lane_ptr(w, i, l, sizeof(T));                                                                             \
+		if (!p)                                                                                                          \
 			return;
 
-#define FETCH(nm, T, BUILTIN)                                               \
-	HANDLER(nm)                                                         \
-	{                                                                   \
-		FOR_LANES(T)                                                \
-			if (i->sub == SP_SHARED) {                          \
-				const T a = *p, b = B[l];                   \
-				*p = SHARED_##BUILTIN;                      \
-				D[l] = a;                                   \
-			} else {                                            \
-				D[l] = __atomic_##BUILTIN(p, B[l], __ATOMIC_SEQ_CST); \
-			}                                                   \
-		}                                                           \
+#define FETCH(nm, T, BUILTIN)                                                                                                    \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		FOR_LANES(T)                                                                                                     \
+		if (i->sub == SP_SHARED) {                                                                                       \
+			const T a = *p, b = B[l];                                                                                \
+			*p = SHARED_##BUILTIN;                                                                                   \
+			D[l] = a;                                                                                                \
+		} else {                                                                                                         \
+			D[l] = __atomic_##BUILTIN(p, B[l], __ATOMIC_SEQ_CST);                                                    \
+		}                                                                                                                \
+	}                                                                                                                        \
 	}
-#define SHARED_fetch_add (a + b)
-#define SHARED_fetch_and (a & b)
-#define SHARED_fetch_or (a | b)
-#define SHARED_fetch_xor (a ^ b)
+#define SHARED_fetch_add  (a + b)
+#define SHARED_fetch_and  (a & b)
+#define SHARED_fetch_or	  (a | b)
+#define SHARED_fetch_xor  (a ^ b)
 #define SHARED_exchange_n b
 FETCH(add_u32, u32, fetch_add)
 FETCH(add_u64, u64, fetch_add)
@@ -62,32 +62,32 @@ FETCH(exch_b16, u16, exchange_n)
 FETCH(exch_b32, u32, exchange_n)
 FETCH(exch_b64, u64, exchange_n)
 
-#define CAS(nm, T)                                                                                                  \
-	HANDLER(nm)                                                                                                 \
-	{                                                                                                           \
-		FOR_LANES(T)                                                                                        \
-			T old = B[l];                                                                               \
-			__atomic_compare_exchange_n(p, &old, C[l], false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
-			D[l] = old;                                                                                 \
-		}                                                                                                   \
+#define CAS(nm, T)                                                                                                               \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		FOR_LANES(T)                                                                                                     \
+		T old = B[l];                                                                                                    \
+		__atomic_compare_exchange_n(p, &old, C[l], false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
+		D[l] = old;                                                                                                      \
+	}                                                                                                                        \
 	}
 CAS(cas_b16, u16)
 CAS(cas_b32, u32)
 CAS(cas_b64, u64)
 
 /* Everything else is a loop around compare-and-exchange: UT the bits in memory, a the old value, b the operand. */
-#define LOOP(nm, UT, DECODE_A, DECODE_B, ENCODE)                                                                      \
-	HANDLER(nm)                                                                                                   \
-	{                                                                                                             \
-		FOR_LANES(UT)                                                                                         \
-			UT old = __atomic_load_n(p, __ATOMIC_RELAXED), val;                                           \
-			do {                                                                                          \
-				DECODE_A;                                                                             \
-				DECODE_B;                                                                             \
-				val = (UT)(ENCODE);                                                                   \
-			} while (!__atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
-			D[l] = old;                                                                                   \
-		}                                                                                                     \
+#define LOOP(nm, UT, DECODE_A, DECODE_B, ENCODE)                                                                                 \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		FOR_LANES(UT)                                                                                                    \
+		UT old = __atomic_load_n(p, __ATOMIC_RELAXED), val;                                                              \
+		do {                                                                                                             \
+			DECODE_A;                                                                                                \
+			DECODE_B;                                                                                                \
+			val = (UT)(ENCODE);                                                                                      \
+		} while (!__atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                 \
+		D[l] = old;                                                                                                      \
+	}                                                                                                                        \
 	}
 #define INT_LOOP(nm, UT, T, EXPR) LOOP(nm, UT, const T a = (T)old, const T b = (T)B[l], EXPR)
 INT_LOOP(min_u32, u32, u32, a < b ? a : b)
@@ -122,35 +122,35 @@ LOOP(add_bf16x2, u32, const u32 a = old, const u32 b = B[l],
      add_bhalf((u16)a, (u16)b) | (u32)add_bhalf((u16)(a >> 16), (u16)(b >> 16)) << 16)
 
 const struct op_row ptx_ops_atomic[] = {
-	{ "atom:add:{u32,s32}", "", add_u32, 0 },
-	{ "atom:add:{u64,s64}", "", add_u64, 0 },
-	{ "atom:add:f32", "", add_f32, 0 },
-	{ "atom:add:f64", "", add_f64, 0 },
-	{ "atom:add:f16", "", add_f16, 0 },
-	{ "atom:add:f16x2", "", add_f16x2, 0 },
-	{ "atom:add:bf16", "", add_bf16, 0 },
-	{ "atom:add:bf16x2", "", add_bf16x2, 0 },
-	{ "atom:and:b32", "", and_b32, 0 },
-	{ "atom:and:b64", "", and_b64, 0 },
-	{ "atom:or:b32", "", or_b32, 0 },
-	{ "atom:or:b64", "", or_b64, 0 },
-	{ "atom:xor:b32", "", xor_b32, 0 },
-	{ "atom:xor:b64", "", xor_b64, 0 },
-	{ "atom:exch:b16", "", exch_b16, 0 },
-	{ "atom:exch:b32", "", exch_b32, 0 },
-	{ "atom:exch:b64", "", exch_b64, 0 },
-	{ "atom:cas:b16", "", cas_b16, 0 },
-	{ "atom:cas:b32", "", cas_b32, 0 },
-	{ "atom:cas:b64", "", cas_b64, 0 },
-	{ "atom:min:u32", "", min_u32, 0 },
-	{ "atom:min:s32", "", min_s32, 0 },
-	{ "atom:min:u64", "", min_u64, 0 },
-	{ "atom:min:s64", "", min_s64, 0 },
-	{ "atom:max:u32", "", max_u32, 0 },
-	{ "atom:max:s32", "", max_s32, 0 },
-	{ "atom:max:u64", "", max_u64, 0 },
-	{ "atom:max:s64", "", max_s64, 0 },
-	{ "atom:inc:b32", "", inc_b32, 0 },
-	{ "atom:dec:b32", "", dec_b32, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"atom:add:{u32,s32}", "", add_u32, 0},
+	{"atom:add:{u64,s64}", "", add_u64, 0},
+	{"atom:add:f32", "", add_f32, 0},
+	{"atom:add:f64", "", add_f64, 0},
+	{"atom:add:f16", "", add_f16, 0},
+	{"atom:add:f16x2", "", add_f16x2, 0},
+	{"atom:add:bf16", "", add_bf16, 0},
+	{"atom:add:bf16x2", "", add_bf16x2, 0},
+	{"atom:and:b32", "", and_b32, 0},
+	{"atom:and:b64", "", and_b64, 0},
+	{"atom:or:b32", "", or_b32, 0},
+	{"atom:or:b64", "", or_b64, 0},
+	{"atom:xor:b32", "", xor_b32, 0},
+	{"atom:xor:b64", "", xor_b64, 0},
+	{"atom:exch:b16", "", exch_b16, 0},
+	{"atom:exch:b32", "", exch_b32, 0},
+	{"atom:exch:b64", "", exch_b64, 0},
+	{"atom:cas:b16", "", cas_b16, 0},
+	{"atom:cas:b32", "", cas_b32, 0},
+	{"atom:cas:b64", "", cas_b64, 0},
+	{"atom:min:u32", "", min_u32, 0},
+	{"atom:min:s32", "", min_s32, 0},
+	{"atom:min:u64", "", min_u64, 0},
+	{"atom:min:s64", "", min_s64, 0},
+	{"atom:max:u32", "", max_u32, 0},
+	{"atom:max:s32", "", max_s32, 0},
+	{"atom:max:u64", "", max_u64, 0},
+	{"atom:max:s64", "", max_s64, 0},
+	{"atom:inc:b32", "", inc_b32, 0},
+	{"atom:dec:b32", "", dec_b32, 0},
+	{NULL, NULL, NULL, 0},
 };

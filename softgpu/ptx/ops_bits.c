@@ -105,14 +105,14 @@ static inline u32 permute(u32 a, u32 b, u32 sel)
 /* Selectors of prmt's named modes. */
 static inline u32 b4e(u32 c)
 {
-	static const u32 sel[] = { 0x5670, 0x6701, 0x7012, 0x0123 };
+	static const u32 sel[] = {0x5670, 0x6701, 0x7012, 0x0123};
 
 	return sel[c];
 }
 
 static inline u32 edge(u32 c, bool left)
 {
-	static const u32 l[] = { 0x3210, 0x3211, 0x3222, 0x3333 }, r[] = { 0x0000, 0x1110, 0x2210, 0x3210 };
+	static const u32 l[] = {0x3210, 0x3211, 0x3222, 0x3333}, r[] = {0x0000, 0x1110, 0x2210, 0x3210};
 
 	return left ? l[c] : r[c];
 }
@@ -135,42 +135,42 @@ HANDLER(lop3)
 	{
 		u32 a = A[l], b = B[l], c = C[l], v;
 
-		v = (t[0] & ~a & ~b & ~c) | (t[1] & ~a & ~b & c) | (t[2] & ~a & b & ~c) | (t[3] & ~a & b & c) | (t[4] & a & ~b & ~c) |
-		    (t[5] & a & ~b & c) | (t[6] & a & b & ~c) | (t[7] & a & b & c);
+		v = (t[0] & ~a & ~b & ~c) | (t[1] & ~a & ~b & c) | (t[2] & ~a & b & ~c) | (t[3] & ~a & b & c) |
+		    (t[4] & a & ~b & ~c) | (t[5] & a & ~b & c) | (t[6] & a & b & ~c) | (t[7] & a & b & c);
 		D[l] = m[l] ? v : D[l];
 	}
 }
 
-#define BFI(nm, T, width)                                                                          \
-	HANDLER(nm)                                                                                \
-	{                                                                                          \
-		T *D = ARG(T, 0);                                                                  \
-		const T *A = ARG(const T, 1), *B = ARG(const T, 2);                                \
-		const u32 *C = ARG(const u32, 3), *E = ARG(const u32, 4);                          \
-		for (u32 rest = em; rest; rest &= rest - 1) {                                      \
-			u32 l = (u32)__builtin_ctz(rest);                                          \
-			D[l] = (T)bfi(A[l], B[l], C[l] & 255, E[l] & 255, width);                  \
-		}                                                                                  \
+#define BFI(nm, T, width)                                                                                                        \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		T *D = ARG(T, 0);                                                                                                \
+		const T *A = ARG(const T, 1), *B = ARG(const T, 2);                                                              \
+		const u32 *C = ARG(const u32, 3), *E = ARG(const u32, 4);                                                        \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest);                                                                        \
+			D[l] = (T)bfi(A[l], B[l], C[l] & 255, E[l] & 255, width);                                                \
+		}                                                                                                                \
 	}
 BFI(bfi32, u32, 32)
 BFI(bfi64, u64, 64)
 
-#define SELP(nm, T)                                                     \
-	HANDLER(nm)                                                     \
-	{                                                               \
-		T *D = ARG(T, 0);                                       \
-		const T *A = ARG(const T, 1), *B = ARG(const T, 2);     \
-		u32 p = *pred_ptr(w, i->r[3]);                          \
-		if (em == FULL) {                                       \
-			IVDEP LANES D[l] = (p >> l & 1) ? A[l] : B[l];  \
-			return;                                         \
-		}                                                       \
-		const s32 *m = lane_mask(w, em);                        \
-		IVDEP LANES                                             \
-		{                                                       \
-			T r = (p >> l & 1) ? A[l] : B[l];               \
-			D[l] = m[l] ? r : D[l];                         \
-		}                                                       \
+#define SELP(nm, T)                                                                                                              \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		T *D = ARG(T, 0);                                                                                                \
+		const T *A = ARG(const T, 1), *B = ARG(const T, 2);                                                              \
+		u32 p = *pred_ptr(w, i->r[3]);                                                                                   \
+		if (em == FULL) {                                                                                                \
+			IVDEP LANES D[l] = (p >> l & 1) ? A[l] : B[l];                                                           \
+			return;                                                                                                  \
+		}                                                                                                                \
+		const s32 *m = lane_mask(w, em);                                                                                 \
+		IVDEP LANES                                                                                                      \
+		{                                                                                                                \
+			T r = (p >> l & 1) ? A[l] : B[l];                                                                        \
+			D[l] = m[l] ? r : D[l];                                                                                  \
+		}                                                                                                                \
 	}
 SELP(selp16, u16)
 SELP(selp32, u32)
@@ -187,18 +187,18 @@ SLCT(slct64f, u64, f32, c >= 0)
 SLCT(slct32fz, u32, f32, ftz(c) >= 0)
 SLCT(slct64fz, u64, f32, ftz(c) >= 0)
 
-#define UNPACK(nm, DT, ST)                                              \
-	HANDLER(nm)                                                     \
-	{                                                               \
-		DT *D = ARG(DT, 0);                                     \
-		const ST *A = ARG(const ST, 1);                         \
-		const s32 *m = lane_mask(w, em);                        \
-		u32 sh = (u32)i->imm;                                   \
-		IVDEP LANES                                             \
-		{                                                       \
-			DT r = (DT)(A[l] >> sh);                        \
-			D[l] = m[l] ? r : D[l];                         \
-		}                                                       \
+#define UNPACK(nm, DT, ST)                                                                                                       \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		DT *D = ARG(DT, 0);                                                                                              \
+		const ST *A = ARG(const ST, 1);                                                                                  \
+		const s32 *m = lane_mask(w, em);                                                                                 \
+		u32 sh = (u32)i->imm;                                                                                            \
+		IVDEP LANES                                                                                                      \
+		{                                                                                                                \
+			DT r = (DT)(A[l] >> sh);                                                                                 \
+			D[l] = m[l] ? r : D[l];                                                                                  \
+		}                                                                                                                \
 	}
 UNPACK(unpack_hw, u16, u32)
 UNPACK(unpack_hd, u16, u64)
@@ -219,12 +219,12 @@ HANDLER(pack_d4)
 	}
 }
 
-#define PRED(nm, EXPR)                                                      \
-	HANDLER(nm)                                                         \
-	{                                                                   \
-		u32 a = *pred_ptr(w, i->r[1]), b = *pred_ptr(w, i->r[2]);   \
-		(void)b;                                                    \
-		set_pred(w, i->r[0], em, EXPR);                             \
+#define PRED(nm, EXPR)                                                                                                           \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		u32 a = *pred_ptr(w, i->r[1]), b = *pred_ptr(w, i->r[2]);                                                        \
+		(void)b;                                                                                                         \
+		set_pred(w, i->r[0], em, EXPR);                                                                                  \
 	}
 PRED(pred_mov, a)
 PRED(pred_not, ~a)
@@ -235,30 +235,30 @@ PRED(pred_xor, a ^ b)
 #define OP OP_ROW
 TABLE(bits) = {
 #include "softgpu/ptx/ops_bits.def"
-	{ "lop3:", "wwww", lop3, 0 },
-	{ "bfi.b32", "wwwww", bfi32, 0 },
-	{ "bfi.b64", "dddww", bfi64, 0 },
-	{ "selp.{b16,u16,s16,f16,bf16}", "hhhp", selp16, 0 },
-	{ "selp.{b32,u32,s32,f32}", "wwwp", selp32, 0 },
-	{ "selp.{b64,u64,s64,f64}", "dddp", selp64, 0 },
-	{ "slct.{b16,u16,s16}.s32", "hhhw", slct16, 0 },
-	{ "slct.{b32,u32,s32,f32}.s32", "wwww", slct32, 0 },
-	{ "slct.{b64,u64,s64,f64}.s32", "dddw", slct64, 0 },
-	{ "slct.{b16,u16,s16}.f32", "hhhf", slct16f, 0 },
-	{ "slct.{b32,u32,s32,f32}.f32", "wwwf", slct32f, 0 },
-	{ "slct.{b64,u64,s64,f64}.f32", "dddf", slct64f, 0 },
-	{ "slct.ftz.{b32,u32,s32,f32}.f32", "wwwf", slct32fz, 0 },
-	{ "slct.ftz.{b64,u64,s64,f64}.f32", "dddf", slct64fz, 0 },
-	{ "unpack:hw", "hw", unpack_hw, 0 },
-	{ "unpack:hd", "hd", unpack_hd, 0 },
-	{ "unpack:wd", "wd", unpack_wd, 0 },
-	{ "pack:w:2", "whh", pack_w2, 0 },
-	{ "pack:d:2", "dww", pack_d2, 0 },
-	{ "pack:d:4", "dhhhh", pack_d4, 0 },
-	{ "mov:p", "pp", pred_mov, 0 },
-	{ "not.pred", "pp", pred_not, 0 },
-	{ "and.pred", "ppp", pred_and, 0 },
-	{ "or.pred", "ppp", pred_or, 0 },
-	{ "xor.pred", "ppp", pred_xor, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"lop3:", "wwww", lop3, 0},
+	{"bfi.b32", "wwwww", bfi32, 0},
+	{"bfi.b64", "dddww", bfi64, 0},
+	{"selp.{b16,u16,s16,f16,bf16}", "hhhp", selp16, 0},
+	{"selp.{b32,u32,s32,f32}", "wwwp", selp32, 0},
+	{"selp.{b64,u64,s64,f64}", "dddp", selp64, 0},
+	{"slct.{b16,u16,s16}.s32", "hhhw", slct16, 0},
+	{"slct.{b32,u32,s32,f32}.s32", "wwww", slct32, 0},
+	{"slct.{b64,u64,s64,f64}.s32", "dddw", slct64, 0},
+	{"slct.{b16,u16,s16}.f32", "hhhf", slct16f, 0},
+	{"slct.{b32,u32,s32,f32}.f32", "wwwf", slct32f, 0},
+	{"slct.{b64,u64,s64,f64}.f32", "dddf", slct64f, 0},
+	{"slct.ftz.{b32,u32,s32,f32}.f32", "wwwf", slct32fz, 0},
+	{"slct.ftz.{b64,u64,s64,f64}.f32", "dddf", slct64fz, 0},
+	{"unpack:hw", "hw", unpack_hw, 0},
+	{"unpack:hd", "hd", unpack_hd, 0},
+	{"unpack:wd", "wd", unpack_wd, 0},
+	{"pack:w:2", "whh", pack_w2, 0},
+	{"pack:d:2", "dww", pack_d2, 0},
+	{"pack:d:4", "dhhhh", pack_d4, 0},
+	{"mov:p", "pp", pred_mov, 0},
+	{"not.pred", "pp", pred_not, 0},
+	{"and.pred", "ppp", pred_and, 0},
+	{"or.pred", "ppp", pred_or, 0},
+	{"xor.pred", "ppp", pred_xor, 0},
+	{NULL, NULL, NULL, 0},
 };

@@ -61,8 +61,9 @@ HANDLER(call_free)
 		u64 p = arg64(w, i, l, 0);
 
 		if (p && !ptx_heap_release(h, p)) {
-			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, p, "free of 0x%llx, which this module's malloc did not give (line %u)",
-				  (unsigned long long)p, i->line);
+			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, p,
+				  "free of 0x%llx, which this module's malloc did not give (line %u)", (unsigned long long)p,
+				  i->line);
 			return;
 		}
 	}
@@ -90,9 +91,10 @@ HANDLER(call_assertfail)
 		const char *msg = string_or(w, l, arg64(w, i, l, 0), &nm), *file = string_or(w, l, arg64(w, i, l, 1), &nf);
 		const char *func = string_or(w, l, arg64(w, i, l, 3), &nn);
 		char buf[4096];
-		int n = snprintf(buf, sizeof(buf), "%.*s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%.*s` failed.\n",
-				 (int)nf, file, line, (int)nn, func, w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][l],
-				 w->tid[1][l], w->tid[2][l], (int)nm, msg);
+		int n = snprintf(buf, sizeof(buf),
+				 "%.*s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%.*s` failed.\n", (int)nf, file,
+				 line, (int)nn, func, w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][l], w->tid[1][l],
+				 w->tid[2][l], (int)nm, msg);
 
 		if (p->print && n > 0) {
 			pthread_mutex_lock(&w->blk->l->lock);
@@ -106,9 +108,9 @@ HANDLER(call_assertfail)
 }
 
 const struct op_row ptx_ops_call[] = {
-	{ "call:vprintf", "", call_vprintf, 0 },
-	{ "call:malloc", "", call_malloc, 0 },
-	{ "call:free", "", call_free, 0 },
-	{ "call:__assertfail", "", call_assertfail, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"call:vprintf", "", call_vprintf, 0},
+	{"call:malloc", "", call_malloc, 0},
+	{"call:free", "", call_free, 0},
+	{"call:__assertfail", "", call_assertfail, 0},
+	{NULL, NULL, NULL, 0},
 };

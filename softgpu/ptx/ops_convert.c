@@ -40,5 +40,5 @@ static inline s32 f64_to_s32(f64 v)
 #define OP OP_ROW
 TABLE(convert) = {
 #include "softgpu/ptx/ops_convert.def"
-	{ NULL, NULL, NULL, 0 },
+	{NULL, NULL, NULL, 0},
 };

@@ -5,20 +5,20 @@
 #include "softgpu/ptx/ops.h"
 
 /* minNum and maxNum: a NaN loses to a number, −0 is less than +0, two NaNs give the canonical one. */
-#define MINMAX(T, UT, BITS, FROM, NAN_BITS)                                                                   \
-	static inline T min_##T##_num(T a, T b)                                                               \
-	{                                                                                                     \
-		T r = a < b ? a : b < a ? b : FROM(BITS(a) | BITS(b));                                        \
-		r = b != b ? a : r;                                                                           \
-		r = a != a ? b : r;                                                                           \
-		return r != r ? FROM((UT)NAN_BITS) : r;                                                       \
-	}                                                                                                     \
-	static inline T max_##T##_num(T a, T b)                                                               \
-	{                                                                                                     \
-		T r = a > b ? a : b > a ? b : FROM(BITS(a) & BITS(b));                                        \
-		r = b != b ? a : r;                                                                           \
-		r = a != a ? b : r;                                                                           \
-		return r != r ? FROM((UT)NAN_BITS) : r;                                                       \
+#define MINMAX(T, UT, BITS, FROM, NAN_BITS)                                                                                      \
+	static inline T min_##T##_num(T a, T b)                                                                                  \
+	{                                                                                                                        \
+		T r = a < b ? a : b < a ? b : FROM(BITS(a) | BITS(b));                                                           \
+		r = b != b ? a : r;                                                                                              \
+		r = a != a ? b : r;                                                                                              \
+		return r != r ? FROM((UT)NAN_BITS) : r;                                                                          \
+	}                                                                                                                        \
+	static inline T max_##T##_num(T a, T b)                                                                                  \
+	{                                                                                                                        \
+		T r = a > b ? a : b > a ? b : FROM(BITS(a) & BITS(b));                                                           \
+		r = b != b ? a : r;                                                                                              \
+		r = a != a ? b : r;                                                                                              \
+		return r != r ? FROM((UT)NAN_BITS) : r;                                                                          \
 	}
 MINMAX(f32, u32, f32_bits, bits_f32, 0x7fffffff)
 MINMAX(f64, u64, f64_bits, bits_f64, 0x7fffffffffffffffull)
@@ -45,14 +45,9 @@ OP_LANE_FUNC(tanh_f32, "", "", f32, f32, f32, f32, tanhf(a))
 #define OP OP_ROW
 TABLE(float) = {
 #include "softgpu/ptx/ops_float.def"
-	{ "ex2.approx.f32", "ff", ex2_f32, 0 },
-	{ "ex2.approx.ftz.f32", "ff", ex2_ftz_f32, 0 },
-	{ "lg2.approx.f32", "ff", lg2_f32, 0 },
-	{ "lg2.approx.ftz.f32", "ff", lg2_ftz_f32, 0 },
-	{ "sin.approx.f32", "ff", sin_f32, 0 },
-	{ "sin.approx.ftz.f32", "ff", sin_ftz_f32, 0 },
-	{ "cos.approx.f32", "ff", cos_f32, 0 },
-	{ "cos.approx.ftz.f32", "ff", cos_ftz_f32, 0 },
-	{ "tanh.approx.f32", "ff", tanh_f32, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"ex2.approx.f32", "ff", ex2_f32, 0},	{"ex2.approx.ftz.f32", "ff", ex2_ftz_f32, 0},
+	{"lg2.approx.f32", "ff", lg2_f32, 0},	{"lg2.approx.ftz.f32", "ff", lg2_ftz_f32, 0},
+	{"sin.approx.f32", "ff", sin_f32, 0},	{"sin.approx.ftz.f32", "ff", sin_ftz_f32, 0},
+	{"cos.approx.f32", "ff", cos_f32, 0},	{"cos.approx.ftz.f32", "ff", cos_ftz_f32, 0},
+	{"tanh.approx.f32", "ff", tanh_f32, 0}, {NULL, NULL, NULL, 0},
 };

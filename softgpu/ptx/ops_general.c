@@ -26,23 +26,23 @@ static f64 ftz_if(f64 v, u64 flags)
 	return flags & MF_FTZ ? (f64)ftz((f32)v) : v;
 }
 
-#define ROUNDED(nm, T, EXPR, FTZ)                                               \
-	HANDLER(nm)                                                             \
-	{                                                                       \
-		T *D = ARG(T, 0);                                               \
-		const T *A = ARG(const T, 1), *B = ARG(const T, 2), *C = ARG(const T, 3); \
-		const u64 flags = i->imm;                                       \
-		int old = fegetround();                                         \
-		fesetround(host_rounding(flags));                               \
-		for (u32 rest = em; rest; rest &= rest - 1) {                   \
-			u32 l = (u32)__builtin_ctz(rest);                       \
-			volatile T a = FTZ(A[l]), b = FTZ(B[l]), c = FTZ(C[l]), r; \
-			(void)b, (void)c;                                       \
-			r = EXPR;                                               \
-			r = FTZ(r);                                             \
-			D[l] = flags & MF_SAT ? (T)sat((f32)r) : r;             \
-		}                                                               \
-		fesetround(old);                                                \
+#define ROUNDED(nm, T, EXPR, FTZ)                                                                                                \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		T *D = ARG(T, 0);                                                                                                \
+		const T *A = ARG(const T, 1), *B = ARG(const T, 2), *C = ARG(const T, 3);                                        \
+		const u64 flags = i->imm;                                                                                        \
+		int old = fegetround();                                                                                          \
+		fesetround(host_rounding(flags));                                                                                \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest);                                                                        \
+			volatile T a = FTZ(A[l]), b = FTZ(B[l]), c = FTZ(C[l]), r;                                               \
+			(void)b, (void)c;                                                                                        \
+			r = EXPR;                                                                                                \
+			r = FTZ(r);                                                                                              \
+			D[l] = flags & MF_SAT ? (T)sat((f32)r) : r;                                                              \
+		}                                                                                                                \
+		fesetround(old);                                                                                                 \
 	}
 #define FTZ32(v) (flags & MF_FTZ ? ftz(v) : (v))
 #define PLAIN(v) (v)
@@ -255,7 +255,9 @@ HANDLER(cvt_general)
 					f = integral(f, flags);
 				if (flags & MF_SAT)
 					f = (f64)(f > 0 ? (f < 1 ? f : 1) : 0);
-				v = f == f ? write_float(f, dt, RND_N | (flags & MF_FTZ)) : dt == TY_F64 ? v : write_float(f, dt, RND_N);
+				v = f == f	   ? write_float(f, dt, RND_N | (flags & MF_FTZ))
+				    : dt == TY_F64 ? v
+						   : write_float(f, dt, RND_N);
 			} else {
 				if (flags & MF_SAT)
 					f = f > 0 ? (f < 1 ? f : 1) : 0;
@@ -306,7 +308,8 @@ static f32 from_fp8(u8 v, u32 mbits)
 	if (mbits == 2 && e == 31)
 		r = bits_f32(0x7f800000);
 	else
-		r = e ? ldexpf((f32)(m | 1u << mbits), (int)e - (int)bias - (int)mbits) : ldexpf((f32)m, 1 - (int)bias - (int)mbits);
+		r = e ? ldexpf((f32)(m | 1u << mbits), (int)e - (int)bias - (int)mbits)
+		      : ldexpf((f32)m, 1 - (int)bias - (int)mbits);
 	return v & 0x80 ? -r : r;
 }
 
@@ -315,43 +318,33 @@ static f32 relu_if(f32 f, bool relu)
 	return relu && f < 0 ? 0 : f;
 }
 
-#define FP8(nm, mbits)                                                                                               \
-	OP_LANE_FUNC(nm##_f32, "", "", u16, f32, f32, f32, (u32)to_fp8(a, mbits) << 8 | to_fp8(b, mbits))            \
-	OP_LANE_FUNC(nm##_relu_f32, "", "", u16, f32, f32, f32,                                                      \
-		     (u32)to_fp8(relu_if(a, true), mbits) << 8 | to_fp8(relu_if(b, true), mbits))                    \
-	OP_LANE_FUNC(nm##_f16, "", "", u16, u32, u32, u32,                                                           \
-		     to_fp8(f16_to_f32((u16)a), mbits) | (u32)to_fp8(f16_to_f32((u16)(a >> 16)), mbits) << 8)        \
-	OP_LANE_FUNC(f16_##nm, "", "", u32, u16, u16, u16,                                                           \
+#define FP8(nm, mbits)                                                                                                           \
+	OP_LANE_FUNC(nm##_f32, "", "", u16, f32, f32, f32, (u32)to_fp8(a, mbits) << 8 | to_fp8(b, mbits))                        \
+	OP_LANE_FUNC(nm##_relu_f32, "", "", u16, f32, f32, f32,                                                                  \
+		     (u32)to_fp8(relu_if(a, true), mbits) << 8 | to_fp8(relu_if(b, true), mbits))                                \
+	OP_LANE_FUNC(nm##_f16, "", "", u16, u32, u32, u32,                                                                       \
+		     to_fp8(f16_to_f32((u16)a), mbits) | (u32)to_fp8(f16_to_f32((u16)(a >> 16)), mbits) << 8)                    \
+	OP_LANE_FUNC(f16_##nm, "", "", u32, u16, u16, u16,                                                                       \
 		     f32_to_f16(from_fp8((u8)a, mbits)) | (u32)f32_to_f16(from_fp8((u8)(a >> 8), mbits)) << 16)
 FP8(e4m3, 3)
 FP8(e5m2, 2)
 
-#define RND32(nm, op, sig) { op ".{rn,rz,rm,rp}{,.ftz}{,.sat}.f32", sig, nm##_f32, OP_MODS },
-#define RND64(nm, op, sig) { op ".{rn,rz,rm,rp}.f64", sig, nm##_f64, OP_MODS },
+#define RND32(nm, op, sig) {op ".{rn,rz,rm,rp}{,.ftz}{,.sat}.f32", sig, nm##_f32, OP_MODS},
+#define RND64(nm, op, sig) {op ".{rn,rz,rm,rp}.f64", sig, nm##_f64, OP_MODS},
 
 const struct op_row ptx_ops_general[] = {
-	RND32(add, "add", "fff")
-	RND32(sub, "sub", "fff")
-	RND32(mul, "mul", "fff")
-	RND32(fma, "{fma,mad}", "ffff")
-	RND32(div, "div", "fff")
-	RND32(rcp, "rcp", "ff")
-	RND32(sqrt, "sqrt", "ff")
-	RND64(add, "add", "FFF")
-	RND64(sub, "sub", "FFF")
-	RND64(mul, "mul", "FFF")
-	RND64(fma, "{fma,mad}", "FFFF")
-	RND64(div, "div", "FFF")
-	RND64(rcp, "rcp", "FF")
-	RND64(sqrt, "sqrt", "FF")
-	{ "cvt.rn.satfinite.e4m3x2.f32", "hff", e4m3_f32, 0 },
-	{ "cvt.rn.satfinite.e5m2x2.f32", "hff", e5m2_f32, 0 },
-	{ "cvt.rn.satfinite.relu.e4m3x2.f32", "hff", e4m3_relu_f32, 0 },
-	{ "cvt.rn.satfinite.relu.e5m2x2.f32", "hff", e5m2_relu_f32, 0 },
-	{ "cvt.rn.satfinite.e4m3x2.f16x2", "hw", e4m3_f16, 0 },
-	{ "cvt.rn.satfinite.e5m2x2.f16x2", "hw", e5m2_f16, 0 },
-	{ "cvt.rn.f16x2.e4m3x2", "wh", f16_e4m3, 0 },
-	{ "cvt.rn.f16x2.e5m2x2", "wh", f16_e5m2, 0 },
-	{ "cvt:general", "", cvt_general, 0 },
-	{ NULL, NULL, NULL, 0 },
+	RND32(add, "add", "fff") RND32(sub, "sub", "fff") RND32(mul, "mul", "fff") RND32(fma, "{fma,mad}", "ffff")
+		RND32(div, "div", "fff") RND32(rcp, "rcp", "ff") RND32(sqrt, "sqrt", "ff") RND64(add, "add", "FFF")
+			RND64(sub, "sub", "FFF") RND64(mul, "mul", "FFF") RND64(fma, "{fma,mad}", "FFFF") RND64(div, "div", "FFF")
+				RND64(rcp, "rcp", "FF")
+					RND64(sqrt, "sqrt", "FF"){"cvt.rn.satfinite.e4m3x2.f32", "hff", e4m3_f32, 0},
+	{"cvt.rn.satfinite.e5m2x2.f32", "hff", e5m2_f32, 0},
+	{"cvt.rn.satfinite.relu.e4m3x2.f32", "hff", e4m3_relu_f32, 0},
+	{"cvt.rn.satfinite.relu.e5m2x2.f32", "hff", e5m2_relu_f32, 0},
+	{"cvt.rn.satfinite.e4m3x2.f16x2", "hw", e4m3_f16, 0},
+	{"cvt.rn.satfinite.e5m2x2.f16x2", "hw", e5m2_f16, 0},
+	{"cvt.rn.f16x2.e4m3x2", "wh", f16_e4m3, 0},
+	{"cvt.rn.f16x2.e5m2x2", "wh", f16_e5m2, 0},
+	{"cvt:general", "", cvt_general, 0},
+	{NULL, NULL, NULL, 0},
 };

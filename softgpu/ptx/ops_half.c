@@ -43,42 +43,42 @@ static inline f32 ftz16(f32 v)
 }
 
 /* One expression in f32 for a single value and for both halves of a pair. */
-#define HALF_OP(nm, FROM, TO, EXPR)                                                                       \
-	static inline u16 one_##nm(u16 x, u16 y, u16 z)                                                   \
-	{                                                                                                 \
-		const f32 a = FROM(x), b = FROM(y), c = FROM(z);                                          \
-		(void)a, (void)b, (void)c;                                                                \
-		return TO(EXPR);                                                                          \
-	}                                                                                                 \
-	OP_FUNC(nm, "", "", u16, u16, u16, u16, one_##nm(a, b, c))                                        \
-	OP_FUNC(nm##x2, "", "", u32, u32, u32, u32,                                                       \
+#define HALF_OP(nm, FROM, TO, EXPR)                                                                                              \
+	static inline u16 one_##nm(u16 x, u16 y, u16 z)                                                                          \
+	{                                                                                                                        \
+		const f32 a = FROM(x), b = FROM(y), c = FROM(z);                                                                 \
+		(void)a, (void)b, (void)c;                                                                                       \
+		return TO(EXPR);                                                                                                 \
+	}                                                                                                                        \
+	OP_FUNC(nm, "", "", u16, u16, u16, u16, one_##nm(a, b, c))                                                               \
+	OP_FUNC(nm##x2, "", "", u32, u32, u32, u32,                                                                              \
 		one_##nm((u16)a, (u16)b, (u16)c) | (u32)one_##nm((u16)(a >> 16), (u16)(b >> 16), (u16)(c >> 16)) << 16)
 
 /* name, text of the opcode before the type, operands, value */
-#define COMMON_OPS(X)                                                           \
-	X(add, "add{,.rn}", 2, a + b)                                           \
-	X(sub, "sub{,.rn}", 2, a - b)                                           \
-	X(mul, "mul{,.rn}", 2, a *b)                                            \
-	X(fma, "fma.rn", 3, fma_odd(a, b, c))                                   \
-	X(fma_relu, "fma.rn.relu", 3, relu(fma_odd(a, b, c)))                   \
-	X(fma_sat, "fma.rn.sat", 3, sat(fma_odd(a, b, c)))                      \
-	X(add_sat, "add{,.rn}.sat", 2, sat(a + b))                              \
-	X(sub_sat, "sub{,.rn}.sat", 2, sat(a - b))                              \
-	X(mul_sat, "mul{,.rn}.sat", 2, sat(a *b))                               \
-	X(min, "min", 2, min_num(a, b))                                         \
-	X(max, "max", 2, max_num(a, b))                                         \
-	X(min_nan, "min.NaN", 2, with_nan(a, b, min_num(a, b)))                 \
+#define COMMON_OPS(X)                                                                                                            \
+	X(add, "add{,.rn}", 2, a + b)                                                                                            \
+	X(sub, "sub{,.rn}", 2, a - b)                                                                                            \
+	X(mul, "mul{,.rn}", 2, a *b)                                                                                             \
+	X(fma, "fma.rn", 3, fma_odd(a, b, c))                                                                                    \
+	X(fma_relu, "fma.rn.relu", 3, relu(fma_odd(a, b, c)))                                                                    \
+	X(fma_sat, "fma.rn.sat", 3, sat(fma_odd(a, b, c)))                                                                       \
+	X(add_sat, "add{,.rn}.sat", 2, sat(a + b))                                                                               \
+	X(sub_sat, "sub{,.rn}.sat", 2, sat(a - b))                                                                               \
+	X(mul_sat, "mul{,.rn}.sat", 2, sat(a *b))                                                                                \
+	X(min, "min", 2, min_num(a, b))                                                                                          \
+	X(max, "max", 2, max_num(a, b))                                                                                          \
+	X(min_nan, "min.NaN", 2, with_nan(a, b, min_num(a, b)))                                                                  \
 	X(max_nan, "max.NaN", 2, with_nan(a, b, max_num(a, b)))
-#define F16_OPS(X)                                                              \
-	COMMON_OPS(X)                                                           \
-	X(add_ftz, "add{,.rn}.ftz", 2, ftz16(ftz16(a) + ftz16(b)))              \
-	X(sub_ftz, "sub{,.rn}.ftz", 2, ftz16(ftz16(a) - ftz16(b)))              \
-	X(mul_ftz, "mul{,.rn}.ftz", 2, ftz16(ftz16(a) * ftz16(b)))              \
-	X(fma_ftz, "fma.rn.ftz", 3, ftz16(fma_odd(ftz16(a), ftz16(b), ftz16(c)))) \
-	X(min_ftz, "min.ftz", 2, min_num(ftz16(a), ftz16(b)))                   \
+#define F16_OPS(X)                                                                                                               \
+	COMMON_OPS(X)                                                                                                            \
+	X(add_ftz, "add{,.rn}.ftz", 2, ftz16(ftz16(a) + ftz16(b)))                                                               \
+	X(sub_ftz, "sub{,.rn}.ftz", 2, ftz16(ftz16(a) - ftz16(b)))                                                               \
+	X(mul_ftz, "mul{,.rn}.ftz", 2, ftz16(ftz16(a) * ftz16(b)))                                                               \
+	X(fma_ftz, "fma.rn.ftz", 3, ftz16(fma_odd(ftz16(a), ftz16(b), ftz16(c))))                                                \
+	X(min_ftz, "min.ftz", 2, min_num(ftz16(a), ftz16(b)))                                                                    \
 	X(max_ftz, "max.ftz", 2, max_num(ftz16(a), ftz16(b)))
 
-#define F16_FUNC(nm, text, n, expr) HALF_OP(nm##_f16, f16_to_f32, f32_to_f16, expr)
+#define F16_FUNC(nm, text, n, expr)  HALF_OP(nm##_f16, f16_to_f32, f32_to_f16, expr)
 #define BF16_FUNC(nm, text, n, expr) HALF_OP(nm##_bf16, bf16_to_f32, f32_to_bf16, expr)
 F16_OPS(F16_FUNC)
 COMMON_OPS(BF16_FUNC)
@@ -88,42 +88,41 @@ OP_FUNC(neg_hx2, "", "", u32, u32, u32, u32, a ^ 0x80008000)
 OP_FUNC(abs_h, "", "", u16, u16, u16, u16, a & 0x7fff)
 OP_FUNC(abs_hx2, "", "", u32, u32, u32, u32, a & 0x7fff7fff)
 OP_FUNC(ftz_h, "", "", u16, u16, u16, u16, (a & 0x7c00) ? a : a & 0x8000)
-OP_FUNC(ftz_hx2, "", "", u32, u32, u32, u32, ((a & 0x7c00) ? a & 0xffff : a & 0x8000) | ((a & 0x7c000000) ? a & 0xffff0000 : a & 0x80000000))
+OP_FUNC(ftz_hx2, "", "", u32, u32, u32, u32,
+	((a & 0x7c00) ? a & 0xffff : a & 0x8000) | ((a & 0x7c000000) ? a & 0xffff0000 : a & 0x80000000))
 
-#define LANE_HALF(nm, FROM, TO, EXPR)                                                                       \
-	static inline u16 one_##nm(u16 x)                                                                   \
-	{                                                                                                   \
-		const f32 a = FROM(x);                                                                      \
-		return TO(EXPR);                                                                            \
-	}                                                                                                   \
-	OP_LANE_FUNC(nm, "", "", u16, u16, u16, u16, one_##nm(a))                                           \
+#define LANE_HALF(nm, FROM, TO, EXPR)                                                                                            \
+	static inline u16 one_##nm(u16 x)                                                                                        \
+	{                                                                                                                        \
+		const f32 a = FROM(x);                                                                                           \
+		return TO(EXPR);                                                                                                 \
+	}                                                                                                                        \
+	OP_LANE_FUNC(nm, "", "", u16, u16, u16, u16, one_##nm(a))                                                                \
 	OP_LANE_FUNC(nm##x2, "", "", u32, u32, u32, u32, one_##nm((u16)a) | (u32)one_##nm((u16)(a >> 16)) << 16)
 LANE_HALF(ex2_f16, f16_to_f32, f32_to_f16, exp2f(a))
 LANE_HALF(ex2_bf16, bf16_to_f32, f32_to_bf16, exp2f(a))
 LANE_HALF(tanh_f16, f16_to_f32, f32_to_f16, tanhf(a))
 LANE_HALF(tanh_bf16, bf16_to_f32, f32_to_bf16, tanhf(a))
 
-#define SIG1(c) (c == 2 ? "hhh" : "hhhh")
-#define SIG2(c) (c == 2 ? "www" : "wwww")
-#define F16_ROW(nm, text, n, expr) { text ".f16", SIG1(n), nm##_f16, 0 }, { text ".f16x2", SIG2(n), nm##_f16x2, 0 },
-#define BF16_ROW(nm, text, n, expr) { text ".bf16", SIG1(n), nm##_bf16, 0 }, { text ".bf16x2", SIG2(n), nm##_bf16x2, 0 },
+#define SIG1(c)			    (c == 2 ? "hhh" : "hhhh")
+#define SIG2(c)			    (c == 2 ? "www" : "wwww")
+#define F16_ROW(nm, text, n, expr)  {text ".f16", SIG1(n), nm##_f16, 0}, {text ".f16x2", SIG2(n), nm##_f16x2, 0},
+#define BF16_ROW(nm, text, n, expr) {text ".bf16", SIG1(n), nm##_bf16, 0}, {text ".bf16x2", SIG2(n), nm##_bf16x2, 0},
 
 TABLE(half) = {
-	F16_OPS(F16_ROW)
-	COMMON_OPS(BF16_ROW)
-	{ "neg{,.ftz}.{f16,bf16}", "hh", neg_h, 0 },
-	{ "neg{,.ftz}.{f16x2,bf16x2}", "ww", neg_hx2, 0 },
-	{ "abs{,.ftz}.{f16,bf16}", "hh", abs_h, 0 },
-	{ "abs{,.ftz}.{f16x2,bf16x2}", "ww", abs_hx2, 0 },
-	{ "ftz:f16", "hh", ftz_h, 0 },
-	{ "ftz:f16x2", "ww", ftz_hx2, 0 },
-	{ "ex2.approx{,.ftz}.f16", "hh", ex2_f16, 0 },
-	{ "ex2.approx{,.ftz}.f16x2", "ww", ex2_f16x2, 0 },
-	{ "ex2.approx.ftz.bf16", "hh", ex2_bf16, 0 },
-	{ "ex2.approx.ftz.bf16x2", "ww", ex2_bf16x2, 0 },
-	{ "tanh.approx.f16", "hh", tanh_f16, 0 },
-	{ "tanh.approx.f16x2", "ww", tanh_f16x2, 0 },
-	{ "tanh.approx.bf16", "hh", tanh_bf16, 0 },
-	{ "tanh.approx.bf16x2", "ww", tanh_bf16x2, 0 },
-	{ NULL, NULL, NULL, 0 },
+	F16_OPS(F16_ROW) COMMON_OPS(BF16_ROW){"neg{,.ftz}.{f16,bf16}", "hh", neg_h, 0},
+	{"neg{,.ftz}.{f16x2,bf16x2}", "ww", neg_hx2, 0},
+	{"abs{,.ftz}.{f16,bf16}", "hh", abs_h, 0},
+	{"abs{,.ftz}.{f16x2,bf16x2}", "ww", abs_hx2, 0},
+	{"ftz:f16", "hh", ftz_h, 0},
+	{"ftz:f16x2", "ww", ftz_hx2, 0},
+	{"ex2.approx{,.ftz}.f16", "hh", ex2_f16, 0},
+	{"ex2.approx{,.ftz}.f16x2", "ww", ex2_f16x2, 0},
+	{"ex2.approx.ftz.bf16", "hh", ex2_bf16, 0},
+	{"ex2.approx.ftz.bf16x2", "ww", ex2_bf16x2, 0},
+	{"tanh.approx.f16", "hh", tanh_f16, 0},
+	{"tanh.approx.f16x2", "ww", tanh_f16x2, 0},
+	{"tanh.approx.bf16", "hh", tanh_bf16, 0},
+	{"tanh.approx.bf16x2", "ww", tanh_bf16x2, 0},
+	{NULL, NULL, NULL, 0},
 };

@@ -46,18 +46,18 @@ OP_LANE_FUNC(max_u16, "", "", u16, u16, u16, u16, MAX(a, b))
 OP_LANE_FUNC(max_s16, "", "", s16, s16, s16, s16, MAX(a, b))
 
 /* Division by zero gives all ones, as the hardware's sequence does; INT_MIN / −1 wraps. */
-#define DIVIDE(T, UT, MINUS_ONE)                                            \
-	static inline T div_##T(T a, T b)                                   \
-	{                                                                   \
-		if (!b)                                                     \
-			return (T)~(UT)0;                                   \
-		return MINUS_ONE && b == (T) ~(UT)0 ? (T)(-(UT)a) : (T)(a / b); \
-	}                                                                   \
-	static inline T rem_##T(T a, T b)                                   \
-	{                                                                   \
-		if (!b)                                                     \
-			return a;                                           \
-		return MINUS_ONE && b == (T) ~(UT)0 ? 0 : (T)(a % b);        \
+#define DIVIDE(T, UT, MINUS_ONE)                                                                                                 \
+	static inline T div_##T(T a, T b)                                                                                        \
+	{                                                                                                                        \
+		if (!b)                                                                                                          \
+			return (T) ~(UT)0;                                                                                       \
+		return MINUS_ONE && b == (T) ~(UT)0 ? (T)(-(UT)a) : (T)(a / b);                                                  \
+	}                                                                                                                        \
+	static inline T rem_##T(T a, T b)                                                                                        \
+	{                                                                                                                        \
+		if (!b)                                                                                                          \
+			return a;                                                                                                \
+		return MINUS_ONE && b == (T) ~(UT)0 ? 0 : (T)(a % b);                                                            \
 	}
 DIVIDE(u16, u16, 0)
 DIVIDE(s16, u16, 1)
@@ -66,8 +66,8 @@ DIVIDE(s32, u32, 1)
 DIVIDE(u64, u64, 0)
 DIVIDE(s64, u64, 1)
 
-#define DIV_FUNCS(T)                                                  \
-	OP_LANE_FUNC(h_div_##T, "", "", T, T, T, T, div_##T(a, b))    \
+#define DIV_FUNCS(T)                                                                                                             \
+	OP_LANE_FUNC(h_div_##T, "", "", T, T, T, T, div_##T(a, b))                                                               \
 	OP_LANE_FUNC(h_rem_##T, "", "", T, T, T, T, rem_##T(a, b))
 DIV_FUNCS(u16)
 DIV_FUNCS(s16)
@@ -105,9 +105,9 @@ static inline u32 dp2a(u32 a, u32 b, u32 c, bool sa, bool sb, u32 first)
 	return c;
 }
 
-#define DOT_FUNCS(A, B, sa, sb)                                                               \
-	OP_FUNC(dp4a_##A##_##B, "", "", u32, u32, u32, u32, dp4a(a, b, c, sa, sb))            \
-	OP_FUNC(dp2a_lo_##A##_##B, "", "", u32, u32, u32, u32, dp2a(a, b, c, sa, sb, 0))      \
+#define DOT_FUNCS(A, B, sa, sb)                                                                                                  \
+	OP_FUNC(dp4a_##A##_##B, "", "", u32, u32, u32, u32, dp4a(a, b, c, sa, sb))                                               \
+	OP_FUNC(dp2a_lo_##A##_##B, "", "", u32, u32, u32, u32, dp2a(a, b, c, sa, sb, 0))                                         \
 	OP_FUNC(dp2a_hi_##A##_##B, "", "", u32, u32, u32, u32, dp2a(a, b, c, sa, sb, 2))
 DOT_FUNCS(u32, u32, false, false)
 DOT_FUNCS(u32, s32, false, true)
@@ -118,86 +118,80 @@ DOT_FUNCS(s32, s32, true, true)
  * Carry chains. The condition code is a bit per lane beside the registers; the lowering gives each function a
  * predicate register for it, in r[4] when read and r[5] when written.
  */
-#define CARRY(nm, T, WIDE, EXPR)                                              \
-	static inline void nm##_lanes(struct warp *w, const struct ins *i, u32 em, bool in, bool out) \
-	{                                                                     \
-		T *D = ARG(T, 0);                                             \
-		const T *A = ARG(const T, 1), *B = ARG(const T, 2), *C = ARG(const T, 3); \
-		u32 cc = in ? *pred_ptr(w, i->r[4]) : 0, res = 0;             \
-		for (u32 rest = em; rest; rest &= rest - 1) {                 \
-			u32 l = (u32)__builtin_ctz(rest);                     \
-			WIDE a = A[l], b = B[l], c = C[l], cin = cc >> l & 1, r; \
-			(void)c;                                              \
-			r = EXPR;                                             \
-			D[l] = (T)r;                                          \
-			res |= (u32)(r >> (8 * sizeof(T)) & 1) << l;          \
-		}                                                             \
-		if (out)                                                      \
-			set_pred(w, i->r[5], em, res);                        \
-	}                                                                     \
-	HANDLER(nm##_out)                                                     \
-	{                                                                     \
-		nm##_lanes(w, i, em, false, true);                            \
-	}                                                                     \
-	HANDLER(nm##_in)                                                      \
-	{                                                                     \
-		nm##_lanes(w, i, em, true, false);                            \
-	}                                                                     \
-	HANDLER(nm##_in_out)                                                  \
-	{                                                                     \
-		nm##_lanes(w, i, em, true, true);                             \
+#define CARRY(nm, T, WIDE, EXPR)                                                                                                 \
+	static inline void nm##_lanes(struct warp *w, const struct ins *i, u32 em, bool in, bool out)                            \
+	{                                                                                                                        \
+		T *D = ARG(T, 0);                                                                                                \
+		const T *A = ARG(const T, 1), *B = ARG(const T, 2), *C = ARG(const T, 3);                                        \
+		u32 cc = in ? *pred_ptr(w, i->r[4]) : 0, res = 0;                                                                \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest);                                                                        \
+			WIDE a = A[l], b = B[l], c = C[l], cin = cc >> l & 1, r;                                                 \
+			(void)c;                                                                                                 \
+			r = EXPR;                                                                                                \
+			D[l] = (T)r;                                                                                             \
+			res |= (u32)(r >> (8 * sizeof(T)) & 1) << l;                                                             \
+		}                                                                                                                \
+		if (out)                                                                                                         \
+			set_pred(w, i->r[5], em, res);                                                                           \
+	}                                                                                                                        \
+	HANDLER(nm##_out)                                                                                                        \
+	{                                                                                                                        \
+		nm##_lanes(w, i, em, false, true);                                                                               \
+	}                                                                                                                        \
+	HANDLER(nm##_in)                                                                                                         \
+	{                                                                                                                        \
+		nm##_lanes(w, i, em, true, false);                                                                               \
+	}                                                                                                                        \
+	HANDLER(nm##_in_out)                                                                                                     \
+	{                                                                                                                        \
+		nm##_lanes(w, i, em, true, true);                                                                                \
 	}
 /* A borrow is the carry of the difference taken in the wider type. */
 CARRY(addc32, u32, u64, a + b + cin)
 CARRY(addc64, u64, unsigned __int128, a + b + cin)
 CARRY(subc32, u32, u64, a - b - cin)
 CARRY(subc64, u64, unsigned __int128, a - b - cin)
-CARRY(madc_lo32, u32, u64, (u64)(u32)(a * b) + c + cin)
-CARRY(madc_lo64, u64, unsigned __int128, (unsigned __int128)(u64)(a * b) + c + cin)
+CARRY(madc_lo32, u32, u64, (u64)(u32)(a *b) + c + cin)
+CARRY(madc_lo64, u64, unsigned __int128, (unsigned __int128)(u64)(a *b) + c + cin)
 CARRY(madc_hi_u32, u32, u64, (a * b >> 32) + c + cin)
 CARRY(madc_hi_u64, u64, unsigned __int128, (a * b >> 64) + c + cin)
-CARRY(madc_hi_s32, u32, u64, (u64)(u32)((s64)(s32)a * (s32)b >> 32) + c + cin)
-CARRY(madc_hi_s64, u64, unsigned __int128, (unsigned __int128)(u64)((__int128)(s64)a * (s64)b >> 64) + c + cin)
+CARRY(madc_hi_s32, u32, u64, (u64)(u32)((s64)(s32)a *(s32)b >> 32) + c + cin)
+CARRY(madc_hi_s64, u64, unsigned __int128, (unsigned __int128)(u64)((__int128)(s64)a *(s64)b >> 64) + c + cin)
 
-#define CARRY_ROWS(op, opc, t, nm, sig)                        \
-	{ op ".cc." t, sig, nm##_out, 0 }, { opc "." t, sig, nm##_in, 0 }, { opc ".cc." t, sig, nm##_in_out, 0 },
-#define MADC_ROWS(part, t, nm, sig)                                                        \
-	{ "mad." part ".cc." t, sig, nm##_out, 0 }, { "madc." part "." t, sig, nm##_in, 0 }, \
-		{ "madc." part ".cc." t, sig, nm##_in_out, 0 },
+#define CARRY_ROWS(op, opc, t, nm, sig)                                                                                          \
+	{op ".cc." t, sig, nm##_out, 0}, {opc "." t, sig, nm##_in, 0}, {opc ".cc." t, sig, nm##_in_out, 0},
+#define MADC_ROWS(part, t, nm, sig)                                                                                              \
+	{"mad." part ".cc." t, sig, nm##_out, 0}, {"madc." part "." t, sig, nm##_in, 0},                                         \
+		{"madc." part ".cc." t, sig, nm##_in_out, 0},
 
 #define OP OP_ROW
 TABLE(int) = {
 #include "softgpu/ptx/ops_int.def"
-	{ "min.u16", "hhh", min_u16, 0 },
-	{ "min.s16", "hhh", min_s16, 0 },
-	{ "max.u16", "hhh", max_u16, 0 },
-	{ "max.s16", "hhh", max_s16, 0 },
-	{ "div.u16", "hhh", h_div_u16, 0 },
-	{ "div.s16", "hhh", h_div_s16, 0 },
-	{ "div.u32", "www", h_div_u32, 0 },
-	{ "div.s32", "www", h_div_s32, 0 },
-	{ "div.u64", "ddd", h_div_u64, 0 },
-	{ "div.s64", "ddd", h_div_s64, 0 },
-	{ "rem.u16", "hhh", h_rem_u16, 0 },
-	{ "rem.s16", "hhh", h_rem_s16, 0 },
-	{ "rem.u32", "www", h_rem_u32, 0 },
-	{ "rem.s32", "www", h_rem_s32, 0 },
-	{ "rem.u64", "ddd", h_rem_u64, 0 },
-	{ "rem.s64", "ddd", h_rem_s64, 0 },
-#define DOT_ROWS(A, B)                                                         \
-	{ "dp4a." #A "." #B, "wwww", dp4a_##A##_##B, 0 },                      \
-		{ "dp2a.lo." #A "." #B, "wwww", dp2a_lo_##A##_##B, 0 },        \
-		{ "dp2a.hi." #A "." #B, "wwww", dp2a_hi_##A##_##B, 0 },
-	DOT_ROWS(u32, u32) DOT_ROWS(u32, s32) DOT_ROWS(s32, u32) DOT_ROWS(s32, s32)
-	CARRY_ROWS("add", "addc", "{u32,s32}", addc32, "www")
-	CARRY_ROWS("add", "addc", "{u64,s64}", addc64, "ddd")
-	CARRY_ROWS("sub", "subc", "{u32,s32}", subc32, "www")
-	CARRY_ROWS("sub", "subc", "{u64,s64}", subc64, "ddd")
-	MADC_ROWS("lo", "{u32,s32}", madc_lo32, "wwww")
-	MADC_ROWS("lo", "{u64,s64}", madc_lo64, "dddd")
-	MADC_ROWS("hi", "u32", madc_hi_u32, "wwww")
-	MADC_ROWS("hi", "s32", madc_hi_s32, "wwww")
-	MADC_ROWS("hi", "u64", madc_hi_u64, "dddd")
-	MADC_ROWS("hi", "s64", madc_hi_s64, "dddd")
-	{ NULL, NULL, NULL, 0 },
+	{"min.u16", "hhh", min_u16, 0},
+	{"min.s16", "hhh", min_s16, 0},
+	{"max.u16", "hhh", max_u16, 0},
+	{"max.s16", "hhh", max_s16, 0},
+	{"div.u16", "hhh", h_div_u16, 0},
+	{"div.s16", "hhh", h_div_s16, 0},
+	{"div.u32", "www", h_div_u32, 0},
+	{"div.s32", "www", h_div_s32, 0},
+	{"div.u64", "ddd", h_div_u64, 0},
+	{"div.s64", "ddd", h_div_s64, 0},
+	{"rem.u16", "hhh", h_rem_u16, 0},
+	{"rem.s16", "hhh", h_rem_s16, 0},
+	{"rem.u32", "www", h_rem_u32, 0},
+	{"rem.s32", "www", h_rem_s32, 0},
+	{"rem.u64", "ddd", h_rem_u64, 0},
+	{"rem.s64", "ddd", h_rem_s64, 0},
+#define DOT_ROWS(A, B)                                                                                                           \
+	{"dp4a." #A "." #B, "wwww", dp4a_##A##_##B, 0}, {"dp2a.lo." #A "." #B, "wwww", dp2a_lo_##A##_##B, 0},                    \
+		{"dp2a.hi." #A "." #B, "wwww", dp2a_hi_##A##_##B, 0},
+	DOT_ROWS(u32, u32) DOT_ROWS(u32, s32) DOT_ROWS(s32, u32) DOT_ROWS(s32, s32) CARRY_ROWS("add", "addc", "{u32,s32}", addc32,
+											       "www")
+		CARRY_ROWS("add", "addc", "{u64,s64}", addc64, "ddd") CARRY_ROWS("sub", "subc", "{u32,s32}", subc32, "www")
+			CARRY_ROWS("sub", "subc", "{u64,s64}", subc64, "ddd") MADC_ROWS("lo", "{u32,s32}", madc_lo32, "wwww")
+				MADC_ROWS("lo", "{u64,s64}", madc_lo64, "dddd") MADC_ROWS("hi", "u32", madc_hi_u32, "wwww")
+					MADC_ROWS("hi", "s32", madc_hi_s32, "wwww") MADC_ROWS("hi", "u64", madc_hi_u64, "dddd")
+						MADC_ROWS("hi", "s64", madc_hi_s64, "dddd"){NULL, NULL, NULL, 0},
 };

@@ -185,8 +185,12 @@ HANDLER(trap)
 }
 
 const struct op_row ptx_ops_special[] = {
-	{ "sreg:w", "", sreg32, 0 },	     { "sreg:d", "", sreg64, 0 },
-	{ "localaddr", "", local_addr, 0 },  { "fence:sc", "", fence_sc, 0 },
-	{ "fence:acquire", "", fence_acquire, 0 }, { "fence:release", "", fence_release, 0 },
-	{ "trap:", "", trap, 0 },	     { NULL, NULL, NULL, 0 },
+	{"sreg:w", "", sreg32, 0},
+	{"sreg:d", "", sreg64, 0},
+	{"localaddr", "", local_addr, 0},
+	{"fence:sc", "", fence_sc, 0},
+	{"fence:acquire", "", fence_acquire, 0},
+	{"fence:release", "", fence_release, 0},
+	{"trap:", "", trap, 0},
+	{NULL, NULL, NULL, 0},
 };

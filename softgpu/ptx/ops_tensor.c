@@ -14,7 +14,7 @@
  * Products of 16-bit and tf32 elements are exact in f32, so a product and a sum are a fused multiply-add.
  */
 #define MAX_MN 32u
-#define MAX_K 64u
+#define MAX_K  64u
 
 struct operands {
 	_Alignas(64) f32 a[MAX_MN * MAX_K];
@@ -127,8 +127,7 @@ static void mma_f64(struct warp *w, const struct ins *i, struct tensor_shape s)
 		for (u32 j = 0; j < 8; j++)
 			for (u32 q = 0; q < s.k; q++)
 				c[r * 8 + j] = __builtin_fma(a[r * s.k + q], b[q * 8 + j], c[r * 8 + j]);
-	LANES for (u32 r = 0; r < nd; r++)
-		((f64 *)list_u32(w, i, r))[l] = c[(l / 4 + 8 * (r / 2)) * 8 + 2 * (l % 4) + (r & 1)];
+	LANES for (u32 r = 0; r < nd; r++)((f64 *)list_u32(w, i, r))[l] = c[(l / 4 + 8 * (r / 2)) * 8 + 2 * (l % 4) + (r & 1)];
 }
 
 HANDLER(mma)
@@ -146,14 +145,14 @@ HANDLER(mma)
 	for (u32 r = 0; r < na; r++) {
 		const u32 *v = list_u32(w, i, nd + r);
 
-		LANES for (u32 q = 0; q < e; q++)
-			o.a[(l / 4 + 8 * (r % tall)) * s.k + 4 * e * (r / tall) + e * (l % 4) + q] = element(v[l], q, (enum type)s.a);
+		LANES for (u32 q = 0; q < e; q++) o.a[(l / 4 + 8 * (r % tall)) * s.k + 4 * e * (r / tall) + e * (l % 4) + q] =
+			element(v[l], q, (enum type)s.a);
 	}
 	for (u32 r = 0; r < nb; r++) {
 		const u32 *v = list_u32(w, i, nd + na + r);
 
-		LANES for (u32 q = 0; q < e; q++)
-			o.b[(4 * e * r + e * (l % 4) + q) * 8 + l / 4] = element(v[l], q, (enum type)s.b);
+		LANES for (u32 q = 0; q < e; q++) o.b[(4 * e * r + e * (l % 4) + q) * 8 + l / 4] =
+			element(v[l], q, (enum type)s.b);
 	}
 	for (u32 r = 0; r < s.m * 8 / WARP; r++) { /* accumulator element r of each lane */
 		const u32 *v = list_u32(w, i, nd + na + nb + (s.c == TY_F16 ? r / 2 : r));
@@ -169,8 +168,8 @@ HANDLER(mma)
 		{
 			u32 at = (l / 4 + 8 * (s.d == TY_F16 ? r : r / 2)) * 8 + 2 * (l % 4);
 
-			v[l] = s.d == TY_F16 ? acc_bits(&o, at, TY_F16) | acc_bits(&o, at + 1, TY_F16) << 16 :
-					       acc_bits(&o, at + (r & 1), (enum type)s.d);
+			v[l] = s.d == TY_F16 ? acc_bits(&o, at, TY_F16) | acc_bits(&o, at + 1, TY_F16) << 16
+					     : acc_bits(&o, at + (r & 1), (enum type)s.d);
 		}
 	}
 }
@@ -182,8 +181,7 @@ static void wmma_unpack(const struct warp *w, const struct ins *i, u32 list, u32
 	for (u32 r = 0; r < regs; r++) {
 		const u32 *v = list_u32(w, i, list + r);
 
-		LANES for (u32 q = 0; q < e; q++)
-			to[(r * WARP + l) * e + q] = t == TY_S32 ? bits_f32(v[l]) : element(v[l], q, t);
+		LANES for (u32 q = 0; q < e; q++) to[(r * WARP + l) * e + q] = t == TY_S32 ? bits_f32(v[l]) : element(v[l], q, t);
 	}
 }
 
@@ -207,7 +205,8 @@ static void wmma_f64(struct warp *w, const struct ins *i, struct tensor_shape s)
 HANDLER(wmma_mma)
 {
 	const struct tensor_shape s = tensor_unpack(i->imm);
-	const u32 nd = (u32)i->r[0], na = (u32)i->r[1], nb = (u32)i->r[2], regs = (u32)s.m * s.n / WARP / elements((enum type)s.d);
+	const u32 nd = (u32)i->r[0], na = (u32)i->r[1], nb = (u32)i->r[2],
+		  regs = (u32)s.m * s.n / WARP / elements((enum type)s.d);
 	struct operands o;
 
 	(void)em;
@@ -222,14 +221,15 @@ HANDLER(wmma_mma)
 	for (u32 r = 0; r < nd; r++) {
 		u32 *v = (u32 *)list_u32(w, i, r), at = r % regs * WARP;
 
-		LANES v[l] = s.d == TY_F16 ? acc_bits(&o, (at + l) * 2, TY_F16) | acc_bits(&o, (at + l) * 2 + 1, TY_F16) << 16 :
-					     acc_bits(&o, at + l, (enum type)s.d);
+		LANES v[l] = s.d == TY_F16 ? acc_bits(&o, (at + l) * 2, TY_F16) | acc_bits(&o, (at + l) * 2 + 1, TY_F16) << 16
+					   : acc_bits(&o, at + l, (enum type)s.d);
 	}
 }
 
 static u64 address(const struct warp *w, const struct ins *i, u32 l)
 {
-	return i->size == 8 ? ((const u64 *)opnd_ptr(w, i->r[4]))[l] + i->imm : (u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
+	return i->size == 8 ? ((const u64 *)opnd_ptr(w, i->r[4]))[l] + i->imm
+			    : (u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
 }
 
 /* Moves a whole matrix between memory and @m, in row-major order there; address and stride are those of the first lane. */
@@ -237,7 +237,8 @@ static bool wmma_matrix(struct warp *w, const struct ins *i, u32 em, u8 *m, bool
 {
 	const u32 t = (u32)i->r[1] & 255, rows = (u32)i->r[1] >> 8 & 255, cols = (u32)i->r[1] >> 16 & 255;
 	const bool row_major = (u32)i->r[1] >> 24;
-	const u32 first = (u32)__builtin_ctz(em), size = type_size((enum type)t), runs = row_major ? rows : cols, len = row_major ? cols : rows;
+	const u32 first = (u32)__builtin_ctz(em), size = type_size((enum type)t), runs = row_major ? rows : cols,
+		  len = row_major ? cols : rows;
 	const u64 base = address(w, i, first), stride = (u64)((const u32 *)opnd_ptr(w, i->r[5]))[first] * size;
 
 	for (u32 r = 0; r < runs; r++) {
@@ -261,7 +262,8 @@ static bool wmma_matrix(struct warp *w, const struct ins *i, u32 em, u8 *m, bool
 /* Registers of 32 lanes, one after the other, are the matrix's bytes. */
 HANDLER(wmma_load)
 {
-	const u32 t = (u32)i->r[1] & 255, bytes = ((u32)i->r[1] >> 8 & 255) * ((u32)i->r[1] >> 16 & 255) * type_size((enum type)t);
+	const u32 t = (u32)i->r[1] & 255,
+		  bytes = ((u32)i->r[1] >> 8 & 255) * ((u32)i->r[1] >> 16 & 255) * type_size((enum type)t);
 	const u32 reg = t == TY_F64 ? 8 * WARP : 4 * WARP;
 	u8 m[MAX_MN * MAX_MN * 8];
 
@@ -273,7 +275,8 @@ HANDLER(wmma_load)
 
 HANDLER(wmma_store)
 {
-	const u32 t = (u32)i->r[1] & 255, bytes = ((u32)i->r[1] >> 8 & 255) * ((u32)i->r[1] >> 16 & 255) * type_size((enum type)t);
+	const u32 t = (u32)i->r[1] & 255,
+		  bytes = ((u32)i->r[1] >> 8 & 255) * ((u32)i->r[1] >> 16 & 255) * type_size((enum type)t);
 	const u32 reg = t == TY_F64 ? 8 * WARP : 4 * WARP;
 	u8 m[MAX_MN * MAX_MN * 8];
 
@@ -349,7 +352,12 @@ HANDLER(movmatrix)
 }
 
 TABLE(tensor) = {
-	{ "mma:", "", mma, 0 },		    { "wmma:mma", "", wmma_mma, 0 },   { "wmma:load", "", wmma_load, 0 },
-	{ "wmma:store", "", wmma_store, 0 },{ "ldmatrix:", "", ldmatrix, 0 }, { "stmatrix:", "", stmatrix, 0 },
-	{ "movmatrix:", "", movmatrix, 0 }, { NULL, NULL, NULL, 0 },
+	{"mma:", "", mma, 0},
+	{"wmma:mma", "", wmma_mma, 0},
+	{"wmma:load", "", wmma_load, 0},
+	{"wmma:store", "", wmma_store, 0},
+	{"ldmatrix:", "", ldmatrix, 0},
+	{"stmatrix:", "", stmatrix, 0},
+	{"movmatrix:", "", movmatrix, 0},
+	{NULL, NULL, NULL, 0},
 };

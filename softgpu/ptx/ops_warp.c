@@ -86,9 +86,10 @@ static inline u32 members(const struct warp *w, const struct ins *i, u32 em, u32
 }
 
 /* Calls @fn once for each distinct member mask among the lanes. */
-#define FOR_GROUPS(group, g)                                                            \
-	for (u32 rest_ = em, group, g; rest_ && (g = members(w, i, em, (u32)__builtin_ctz(rest_)), \
-						 group = same_group(w, i, em, rest_, g), true); rest_ &= ~group)
+#define FOR_GROUPS(group, g)                                                                                                     \
+	for (u32 rest_ = em, group, g;                                                                                           \
+	     rest_ && (g = members(w, i, em, (u32)__builtin_ctz(rest_)), group = same_group(w, i, em, rest_, g), true);          \
+	     rest_ &= ~group)
 
 static inline u32 same_group(const struct warp *w, const struct ins *i, u32 em, u32 rest, u32 g)
 {
@@ -109,7 +110,7 @@ HANDLER(vote_all)
 	u32 p = *pred_ptr(w, i->r[1]);
 
 	FOR_GROUPS(lanes, g)
-		set_pred(w, i->r[0], lanes, (p & g) == g ? FULL : 0);
+	set_pred(w, i->r[0], lanes, (p & g) == g ? FULL : 0);
 }
 
 HANDLER(vote_any)
@@ -117,7 +118,7 @@ HANDLER(vote_any)
 	u32 p = *pred_ptr(w, i->r[1]);
 
 	FOR_GROUPS(lanes, g)
-		set_pred(w, i->r[0], lanes, p & g ? FULL : 0);
+	set_pred(w, i->r[0], lanes, p & g ? FULL : 0);
 }
 
 HANDLER(vote_uni)
@@ -125,7 +126,7 @@ HANDLER(vote_uni)
 	u32 p = *pred_ptr(w, i->r[1]);
 
 	FOR_GROUPS(lanes, g)
-		set_pred(w, i->r[0], lanes, (p & g) == g || !(p & g) ? FULL : 0);
+	set_pred(w, i->r[0], lanes, (p & g) == g || !(p & g) ? FULL : 0);
 }
 
 static inline void put_u32(struct warp *w, const struct ins *i, u32 lanes, u32 v)
@@ -145,7 +146,7 @@ HANDLER(vote_ballot)
 	u32 p = *pred_ptr(w, i->r[1]);
 
 	FOR_GROUPS(lanes, g)
-		put_u32(w, i, lanes, p & g);
+	put_u32(w, i, lanes, p & g);
 }
 
 HANDLER(activemask)
@@ -155,7 +156,8 @@ HANDLER(activemask)
 
 HANDLER(elect)
 {
-	FOR_GROUPS(lanes, g) {
+	FOR_GROUPS(lanes, g)
+	{
 		u32 leader = g ? (u32)__builtin_ctz(g) : 0;
 
 		put_u32(w, i, lanes, leader);
@@ -170,48 +172,49 @@ HANDLER(warpsync)
 	(void)em;
 }
 
-#define MATCH(nm, T)                                                                    \
-	HANDLER(match_any_##nm)                                                         \
-	{                                                                               \
-		const T *A = ARG(const T, 1);                                           \
-		u32 *D = ARG(u32, 0);                                                   \
-		for (u32 rest = em; rest; rest &= rest - 1) {                           \
-			u32 l = (u32)__builtin_ctz(rest), r = 0;                        \
-			for (u32 g = members(w, i, em, l); g; g &= g - 1)               \
-				r |= (u32)(A[__builtin_ctz(g)] == A[l]) << __builtin_ctz(g); \
-			D[l] = r;                                                       \
-		}                                                                       \
-	}                                                                               \
-	HANDLER(match_all_##nm)                                                         \
-	{                                                                               \
-		const T *A = ARG(const T, 1);                                           \
-		u32 *D = ARG(u32, 0);                                                   \
-		u32 p = 0;                                                              \
-		for (u32 rest = em; rest; rest &= rest - 1) {                           \
-			u32 l = (u32)__builtin_ctz(rest), g = members(w, i, em, l);     \
-			bool all = true;                                                \
-			for (u32 k = g; k; k &= k - 1)                                  \
-				all = all && A[__builtin_ctz(k)] == A[l];               \
-			D[l] = all ? g : 0;                                             \
-			p |= (u32)all << l;                                             \
-		}                                                                       \
-		set_pred(w, i->r[4], em, p);                                            \
+#define MATCH(nm, T)                                                                                                             \
+	HANDLER(match_any_##nm)                                                                                                  \
+	{                                                                                                                        \
+		const T *A = ARG(const T, 1);                                                                                    \
+		u32 *D = ARG(u32, 0);                                                                                            \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest), r = 0;                                                                 \
+			for (u32 g = members(w, i, em, l); g; g &= g - 1)                                                        \
+				r |= (u32)(A[__builtin_ctz(g)] == A[l]) << __builtin_ctz(g);                                     \
+			D[l] = r;                                                                                                \
+		}                                                                                                                \
+	}                                                                                                                        \
+	HANDLER(match_all_##nm)                                                                                                  \
+	{                                                                                                                        \
+		const T *A = ARG(const T, 1);                                                                                    \
+		u32 *D = ARG(u32, 0);                                                                                            \
+		u32 p = 0;                                                                                                       \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest), g = members(w, i, em, l);                                              \
+			bool all = true;                                                                                         \
+			for (u32 k = g; k; k &= k - 1)                                                                           \
+				all = all && A[__builtin_ctz(k)] == A[l];                                                        \
+			D[l] = all ? g : 0;                                                                                      \
+			p |= (u32)all << l;                                                                                      \
+		}                                                                                                                \
+		set_pred(w, i->r[4], em, p);                                                                                     \
 	}
 MATCH(w, u32)
 MATCH(d, u64)
 
-#define REDUX(nm, T, INIT, EXPR)                                                \
-	HANDLER(redux_##nm)                                                     \
-	{                                                                       \
-		const T *A = ARG(const T, 1);                                   \
-		FOR_GROUPS(lanes, g) {                                          \
-			T r = INIT;                                             \
-			for (u32 k = g; k; k &= k - 1) {                        \
-				const T a = A[__builtin_ctz(k)];                \
-				r = EXPR;                                       \
-			}                                                       \
-			put_u32(w, i, lanes, (u32)r);                           \
-		}                                                               \
+#define REDUX(nm, T, INIT, EXPR)                                                                                                 \
+	HANDLER(redux_##nm)                                                                                                      \
+	{                                                                                                                        \
+		const T *A = ARG(const T, 1);                                                                                    \
+		FOR_GROUPS(lanes, g)                                                                                             \
+		{                                                                                                                \
+			T r = INIT;                                                                                              \
+			for (u32 k = g; k; k &= k - 1) {                                                                         \
+				const T a = A[__builtin_ctz(k)];                                                                 \
+				r = EXPR;                                                                                        \
+			}                                                                                                        \
+			put_u32(w, i, lanes, (u32)r);                                                                            \
+		}                                                                                                                \
 	}
 REDUX(add, u32, 0, r + a)
 REDUX(and, u32, FULL, r &a)
@@ -223,28 +226,28 @@ REDUX(min_s32, s32, INT32_MAX, a < r ? a : r)
 REDUX(max_s32, s32, INT32_MIN, a > r ? a : r)
 
 TABLE(warp) = {
-	{ "shfl:up", "", shfl_up, 0 },
-	{ "shfl:down", "", shfl_down, 0 },
-	{ "shfl:bfly", "", shfl_bfly, 0 },
-	{ "shfl:idx", "", shfl_idx, 0 },
-	{ "vote:all", "", vote_all, 0 },
-	{ "vote:any", "", vote_any, 0 },
-	{ "vote:uni", "", vote_uni, 0 },
-	{ "vote:ballot", "", vote_ballot, 0 },
-	{ "activemask:", "", activemask, 0 },
-	{ "elect:", "", elect, 0 },
-	{ "warpsync:", "", warpsync, 0 },
-	{ "match:any:w", "", match_any_w, 0 },
-	{ "match:any:d", "", match_any_d, 0 },
-	{ "match:all:w", "", match_all_w, 0 },
-	{ "match:all:d", "", match_all_d, 0 },
-	{ "redux:add", "", redux_add, 0 },
-	{ "redux:and", "", redux_and, 0 },
-	{ "redux:or", "", redux_or, 0 },
-	{ "redux:xor", "", redux_xor, 0 },
-	{ "redux:min:u32", "", redux_min_u32, 0 },
-	{ "redux:max:u32", "", redux_max_u32, 0 },
-	{ "redux:min:s32", "", redux_min_s32, 0 },
-	{ "redux:max:s32", "", redux_max_s32, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"shfl:up", "", shfl_up, 0},
+	{"shfl:down", "", shfl_down, 0},
+	{"shfl:bfly", "", shfl_bfly, 0},
+	{"shfl:idx", "", shfl_idx, 0},
+	{"vote:all", "", vote_all, 0},
+	{"vote:any", "", vote_any, 0},
+	{"vote:uni", "", vote_uni, 0},
+	{"vote:ballot", "", vote_ballot, 0},
+	{"activemask:", "", activemask, 0},
+	{"elect:", "", elect, 0},
+	{"warpsync:", "", warpsync, 0},
+	{"match:any:w", "", match_any_w, 0},
+	{"match:any:d", "", match_any_d, 0},
+	{"match:all:w", "", match_all_w, 0},
+	{"match:all:d", "", match_all_d, 0},
+	{"redux:add", "", redux_add, 0},
+	{"redux:and", "", redux_and, 0},
+	{"redux:or", "", redux_or, 0},
+	{"redux:xor", "", redux_xor, 0},
+	{"redux:min:u32", "", redux_min_u32, 0},
+	{"redux:max:u32", "", redux_max_u32, 0},
+	{"redux:min:s32", "", redux_min_s32, 0},
+	{"redux:max:s32", "", redux_max_s32, 0},
+	{NULL, NULL, NULL, 0},
 };

@@ -64,7 +64,8 @@ void next(struct load *ld)
 	lex_next(&ld->lx, &ld->t);
 	if (ld->t.kind == T_BAD) {
 		if (ld->t.len)
-			load_fail(ld, PTX_SYNTAX, ld->t.line, "unexpected '%.*s'", (int)(ld->t.len > 40 ? 40 : ld->t.len), ld->t.s);
+			load_fail(ld, PTX_SYNTAX, ld->t.line, "unexpected '%.*s'", (int)(ld->t.len > 40 ? 40 : ld->t.len),
+				  ld->t.s);
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "comment or string without an end");
 	}
 }
@@ -73,7 +74,8 @@ static __attribute__((noreturn)) void unexpected(struct load *ld, const char *wa
 {
 	if (ld->t.kind == T_EOF)
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "the text ends where %s was expected", want);
-	load_fail(ld, PTX_SYNTAX, ld->t.line, "'%.*s' where %s was expected", (int)(ld->t.len > 60 ? 60 : ld->t.len), ld->t.s, want);
+	load_fail(ld, PTX_SYNTAX, ld->t.line, "'%.*s' where %s was expected", (int)(ld->t.len > 60 ? 60 : ld->t.len), ld->t.s,
+		  want);
 }
 
 bool is_punct(struct load *ld, char c)
@@ -91,7 +93,7 @@ bool accept(struct load *ld, char c)
 
 void expect(struct load *ld, char c)
 {
-	char want[4] = { '\'', c, '\'', 0 };
+	char want[4] = {'\'', c, '\'', 0};
 
 	if (!accept(ld, c))
 		unexpected(ld, want);
@@ -332,7 +334,7 @@ static void skip_braces(struct load *ld)
 
 static void parse_version(struct load *ld)
 {
-	u32 part[2] = { 0, 0 }, n = 0;
+	u32 part[2] = {0, 0}, n = 0;
 
 	/* The lexer takes 9.0 for a float; its text is what counts. */
 	for (u32 i = 0; i < ld->t.len; i++) {

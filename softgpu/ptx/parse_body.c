@@ -82,7 +82,7 @@ static void parse_list(struct load *ld, struct opnd *o, char close)
 /* [reg], [reg+imm], [sym], [sym+imm], [sym+reg is not PTX], [imm] */
 static void parse_mem(struct load *ld, struct opnd *o)
 {
-	struct opnd base = { 0 };
+	struct opnd base = {0};
 
 	parse_operand(ld, &base);
 	o->kind = O_MEM;
@@ -152,7 +152,7 @@ static void parse_word(struct load *ld, struct opnd *o)
 
 static void parse_operand(struct load *ld, struct opnd *o)
 {
-	*o = (struct opnd){ .reg = -1 };
+	*o = (struct opnd){.reg = -1};
 	nest(ld);
 	if (accept(ld, '!')) {
 		if (ld->t.kind != T_WORD)
@@ -258,7 +258,8 @@ static void parse_instruction(struct load *ld, struct pins *p)
 
 	while (!is_punct(ld, ';')) {
 		if (p->nops == MAX_OPNDS)
-			load_fail(ld, PTX_UNSUPPORTED, p->line, "'%.*s' has more than %d operands", (int)p->len, p->op, MAX_OPNDS);
+			load_fail(ld, PTX_UNSUPPORTED, p->line, "'%.*s' has more than %d operands", (int)p->len, p->op,
+				  MAX_OPNDS);
 		parse_operand(ld, &ops[p->nops++]);
 		if (!accept(ld, ','))
 			break;
@@ -274,7 +275,7 @@ static void parse_instruction(struct load *ld, struct pins *p)
 static void parse_statement(struct load *ld)
 {
 	struct token t = ld->t;
-	struct pins p = { 0 };
+	struct pins p = {0};
 
 	if (t.kind == T_WORD && t.s[0] == '.') {
 		if (accept_word(ld, ".reg"))
@@ -305,7 +306,8 @@ static void parse_statement(struct load *ld)
 	parse_guard(ld, &p);
 	t = ld->t;
 	if (t.kind != T_WORD)
-		load_fail(ld, PTX_SYNTAX, t.line, t.kind == T_EOF ? "the text ends inside a function" : "'%.*s' where an instruction was expected",
+		load_fail(ld, PTX_SYNTAX, t.line,
+			  t.kind == T_EOF ? "the text ends inside a function" : "'%.*s' where an instruction was expected",
 			  (int)t.len, t.s);
 	next(ld);
 	if (p.guard < 0 && accept(ld, ':')) {

@@ -137,7 +137,7 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 		struct sym **b;
 
 		s = load_alloc(ld, sizeof(*s));
-		*s = (struct sym){ .kind = SYM_FUNC, .name = name, .len = len, .line = line };
+		*s = (struct sym){.kind = SYM_FUNC, .name = name, .len = len, .line = line};
 		for (u32 h = 2166136261u, i = 0; i <= len; i++) {
 			s->hash = h;
 			if (i < len)

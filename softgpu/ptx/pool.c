@@ -63,7 +63,7 @@ static bool start_thread(void)
 
 void ptx_pool_run(unsigned extra, void (*fn)(void *arg), void *arg)
 {
-	struct job j = { .fn = fn, .arg = arg, .want = extra };
+	struct job j = {.fn = fn, .arg = arg, .want = extra};
 	struct job **p;
 
 	if (!extra) {

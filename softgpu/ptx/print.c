@@ -5,7 +5,7 @@
 
 #include "softgpu/ptx/print.h"
 
-#define MAX_TEXT 8192u /* what one call may print, CUDA has its FIFO for a limit */
+#define MAX_TEXT   8192u /* what one call may print, CUDA has its FIFO for a limit */
 #define MAX_FORMAT 4096u
 #define MAX_STRING 4096u
 
@@ -122,7 +122,7 @@ static void print_value(struct printer *p, struct spec *s, char conv)
 		}
 	} else if (strchr("uoxX", conv)) {
 		u64 v = s->longs ? take(p, 8) : take(p, 4);
-		const char c[] = { 'l', 'l', conv, 0 };
+		const char c[] = {'l', 'l', conv, 0};
 
 		if (s->shorts)
 			v = s->shorts > 1 ? (u8)v : (u16)v;
@@ -130,7 +130,7 @@ static void print_value(struct printer *p, struct spec *s, char conv)
 		n = snprintf(buf, sizeof(buf), s->text, (unsigned long long)v);
 	} else if (strchr("fFeEgGaA", conv)) {
 		u64 bits = take(p, 8);
-		const char c[] = { conv, 0 };
+		const char c[] = {conv, 0};
 		double v;
 
 		memcpy(&v, &bits, 8);
@@ -147,7 +147,7 @@ static void print_value(struct printer *p, struct spec *s, char conv)
 /* One conversion after its '%'; returns where the format goes on. A conversion C does not have is printed as it is. */
 static const char *convert(struct printer *p, const char *f, const char *end)
 {
-	struct spec s = { .text = "%", .n = 1 };
+	struct spec s = {.text = "%", .n = 1};
 	const char *start = f - 1;
 
 	while (f < end && strchr("-+ #0", *f) && *f)
@@ -181,7 +181,7 @@ static const char *convert(struct printer *p, const char *f, const char *end)
 s32 ptx_print(struct warp *w, const struct ins *i, u32 lane, u64 fmt, u64 args)
 {
 	const struct ptx_launch *l = w->blk->l->p;
-	struct printer p = { .w = w, .i = i, .lane = lane, .args = args };
+	struct printer p = {.w = w, .i = i, .lane = lane, .args = args};
 	const char *f, *end;
 	size_t len;
 

@@ -12,14 +12,14 @@ struct ptx_func;
 
 enum ptx_status {
 	PTX_OK = 0,
-	PTX_NOMEM,	  /* host memory */
-	PTX_SYNTAX,	  /* the text is not PTX (CUDA_ERROR_INVALID_PTX) */
-	PTX_UNSUPPORTED,  /* a form the engine does not run (CUDA_ERROR_UNSUPPORTED_PTX_VERSION / INVALID_PTX) */
+	PTX_NOMEM,	 /* host memory */
+	PTX_SYNTAX,	 /* the text is not PTX (CUDA_ERROR_INVALID_PTX) */
+	PTX_UNSUPPORTED, /* a form the engine does not run (CUDA_ERROR_UNSUPPORTED_PTX_VERSION / INVALID_PTX) */
 	PTX_ILLEGAL_ADDRESS,
 	PTX_MISALIGNED,
 	PTX_ILLEGAL_INSTRUCTION, /* also trap */
 	PTX_ASSERT,
-	PTX_DEADLOCK,	  /* every split is blocked and no barrier can complete */
+	PTX_DEADLOCK, /* every split is blocked and no barrier can complete */
 	PTX_OUT_OF_RESOURCES,
 	PTX_CANCELLED,
 };

@@ -14,9 +14,9 @@
 
 struct live {
 	struct lower *lo;
-	u32 *start, *end;   /* interval of each register, in instructions */
-	u32 *global;	    /* number among the registers live across blocks, NONE for the others */
-	u32 *global_reg;    /* and back */
+	u32 *start, *end; /* interval of each register, in instructions */
+	u32 *global;	  /* number among the registers live across blocks, NONE for the others */
+	u32 *global_reg;  /* and back */
 	u32 nglobal, words;
 	u64 *gen, *kill, *in, *out; /* per block, words each */
 };
@@ -97,7 +97,8 @@ static void solve(struct live *lv)
 		changed = false;
 		work += (u64)lo->nblocks * (lv->words + 1);
 		if (work > 1ull << 32)
-			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops", lo->ast->name);
+			load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' has too many nested loops",
+				  lo->ast->name);
 		for (u32 b = lo->nblocks; b-- > 0;) {
 			const struct block_info *bl = &lo->blocks[b];
 			size_t at = (size_t)b * lv->words;
@@ -127,7 +128,7 @@ static void extend(struct live *lv)
 		size_t at = (size_t)b * lv->words;
 
 		for (u32 w = 0; w < lv->words; w++) {
-			for (u64 m = lv->in[at + w]; m; m &= m - 1) {
+			for (u64 m = lv->in [at + w]; m; m &= m - 1) {
 				u32 r = lv->global_reg[w * 64 + (u32)__builtin_ctzll(m)];
 
 				if (lv->start[r] > lo->blocks[b].first)
@@ -183,7 +184,7 @@ static void scan(struct live *lv, u32 *slot, u32 used[RC_COUNT])
 	u32 *first_end = load_alloc(lo->ld, (lo->n + 1) * sizeof(u32));
 	u32 *next_start = load_alloc(lo->ld, lo->nregs * sizeof(u32));
 	u32 *next_end = load_alloc(lo->ld, lo->nregs * sizeof(u32));
-	u32 *free_slots[RC_COUNT], nfree[RC_COUNT] = { 0 };
+	u32 *free_slots[RC_COUNT], nfree[RC_COUNT] = {0};
 
 	for (u32 c = 0; c < RC_COUNT; c++)
 		free_slots[c] = load_alloc(lo->ld, lo->nregs * sizeof(u32));
@@ -211,10 +212,10 @@ static void scan(struct live *lv, u32 *slot, u32 used[RC_COUNT])
 
 void lower_slots(struct lower *lo)
 {
-	static const u32 bytes[RC_COUNT] = { 4, 2 * WARP, 4 * WARP, 8 * WARP };
-	struct live lv = { .lo = lo };
+	static const u32 bytes[RC_COUNT] = {4, 2 * WARP, 4 * WARP, 8 * WARP};
+	struct live lv = {.lo = lo};
 	u32 *slot = load_alloc(lo->ld, lo->nregs * sizeof(u32));
-	u32 used[RC_COUNT] = { 0 };
+	u32 used[RC_COUNT] = {0};
 	u64 base[RC_COUNT], at = 0;
 
 	liveness(&lv);

@@ -23,13 +23,33 @@ typedef double f64;
 
 enum type {
 	TY_NONE,
-	TY_B8, TY_B16, TY_B32, TY_B64, TY_B128,
-	TY_U8, TY_U16, TY_U32, TY_U64,
-	TY_S8, TY_S16, TY_S32, TY_S64,
-	TY_F16, TY_F32, TY_F64, TY_BF16,
-	TY_F16X2, TY_BF16X2, TY_U16X2, TY_S16X2,
+	TY_B8,
+	TY_B16,
+	TY_B32,
+	TY_B64,
+	TY_B128,
+	TY_U8,
+	TY_U16,
+	TY_U32,
+	TY_U64,
+	TY_S8,
+	TY_S16,
+	TY_S32,
+	TY_S64,
+	TY_F16,
+	TY_F32,
+	TY_F64,
+	TY_BF16,
+	TY_F16X2,
+	TY_BF16X2,
+	TY_U16X2,
+	TY_S16X2,
 	TY_PRED,
-	TY_TF32, TY_E4M3, TY_E5M2, TY_E4M3X2, TY_E5M2X2,
+	TY_TF32,
+	TY_E4M3,
+	TY_E5M2,
+	TY_E4M3X2,
+	TY_E5M2X2,
 	TY_COUNT,
 };
 
@@ -49,11 +69,11 @@ enum space { SP_GENERIC, SP_GLOBAL, SP_SHARED, SP_LOCAL, SP_CONST, SP_PARAM };
  * Generic addresses: arena addresses are host addresses (below 2^48); the windows below have tags in bits
  * 48..63 that no user address has. A function's address is a tagged index, checked at each indirect call.
  */
-#define WINDOW_SHIFT 48
-#define WINDOW_MASK ((1ull << WINDOW_SHIFT) - 1)
+#define WINDOW_SHIFT  48
+#define WINDOW_MASK   ((1ull << WINDOW_SHIFT) - 1)
 #define WINDOW_SHARED 0x0101ull
-#define WINDOW_LOCAL 0x0102ull
-#define WINDOW_PARAM 0x0103ull
-#define WINDOW_FUNC 0x0104ull
+#define WINDOW_LOCAL  0x0102ull
+#define WINDOW_PARAM  0x0103ull
+#define WINDOW_FUNC   0x0104ull
 
 #endif

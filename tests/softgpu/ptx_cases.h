@@ -28,38 +28,116 @@ struct ptx_case {
 	u32 ulp;
 };
 
-#define CASE(name, op, sig, ...)                                            \
-	static u64 ref_##name(u64 a, u64 b, u64 c)                          \
-	{                                                                   \
-		(void)a, (void)b, (void)c;                                  \
-		return (u64)(__VA_ARGS__);                                  \
+#define CASE(name, op, sig, ...)                                                                                                 \
+	static u64 ref_##name(u64 a, u64 b, u64 c)                                                                               \
+	{                                                                                                                        \
+		(void)a, (void)b, (void)c;                                                                                       \
+		return (u64)(__VA_ARGS__);                                                                                       \
 	}
 
-static const u64 int_edges[] = { 0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 200, 255, 256, 0x7ffe,
-				 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff, 0x10000, 0x12345678, 0x7ffffffe, 0x7fffffff, 0x80000000,
-				 0x80000001, 0xdeadbeef, 0xfffffffe, 0xffffffff, 0x100000000, 0x123456789abcdef0,
-				 0x7fffffffffffffff, 0x8000000000000000, 0x8000000000000001, 0xfffffffffffffffe,
-				 0xffffffffffffffff, 0xaaaaaaaaaaaaaaaa, 0x0f0f3210a5c37e81 };
-static const u32 f32_edges[] = { 0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40000000, 0x40490fdb, 0xc0490fdb,
-				 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
-				 0xff800000, 0x7fc00000, 0xffc00000, 0x4f000000, 0xcf000000, 0x4effffff, 0x4f800000, 0x5f000000,
-				 0xdf000000, 0x5f800000, 0x3fc00000, 0x40200000, 0xbfc00000, 0x3effffff, 0x3f7fffff, 0x3f800001,
-				 0x437f0000, 0x43800000, 0x477fe000, 0x477ff000, 0x33800000, 0x387fc000, 0x34000000, 0x4b000001,
-				 0x4b7fffff, 0x42c80000, 0xc2c80000, 0x1e3ce508, 0x7e967699, 0x3727c5ac, 0x46fffe00, 0x1fffffff };
-static const u64 f64_edges[] = { 0, 1ull << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x3fe0000000000000, 0x4000000000000000,
-				 0x400921fb54442d18, 0xc00921fb54442d18, 1, 0x8000000000000001, 0x000fffffffffffff,
-				 0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff, 0x7ff0000000000000,
-				 0xfff0000000000000, 0x7ff8000000000000, 0x41dfffffffc00000, 0x41e0000000000000,
-				 0xc1e0000000000000, 0xc1e0000000200000, 0x41efffffffe00000, 0x41f0000000000000,
-				 0x43e0000000000000, 0xc3e0000000000000, 0x43efffffffffffff, 0x43f0000000000000,
-				 0x3ff8000000000000, 0x4004000000000000, 0xbff8000000000000, 0x3fdfffffffffffff,
-				 0x3ff0000010000000, 0x3ff0000030000000, 0x47efffffe0000000, 0x47efffffefffffff, 0x47f0000000000000,
-				 0x36a0000000000000, 0x3690000000000000, 0x3690000000000001, 0x380fffffffffffff, 0x40effc0000000000,
-				 0x40f0000000000000, 0x3e60000000000000, 0x40f869fe66666666, 0xc0f869fe66666666, 0x7fe1ccf385ebc8a0 };
-static const u16 f16_edges[] = { 0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff,
-				 0x7c00, 0xfc00, 0x7e00, 0x3555, 0x3c01, 0x3bff, 0x4248, 0xc248, 0x6400, 0x1000, 0x2e66, 0x5640 };
+static const u64 int_edges[] = {0,
+				1,
+				2,
+				3,
+				5,
+				7,
+				8,
+				15,
+				16,
+				17,
+				24,
+				31,
+				32,
+				33,
+				63,
+				64,
+				65,
+				100,
+				127,
+				128,
+				200,
+				255,
+				256,
+				0x7ffe,
+				0x7fff,
+				0x8000,
+				0x8001,
+				0xfffe,
+				0xffff,
+				0x10000,
+				0x12345678,
+				0x7ffffffe,
+				0x7fffffff,
+				0x80000000,
+				0x80000001,
+				0xdeadbeef,
+				0xfffffffe,
+				0xffffffff,
+				0x100000000,
+				0x123456789abcdef0,
+				0x7fffffffffffffff,
+				0x8000000000000000,
+				0x8000000000000001,
+				0xfffffffffffffffe,
+				0xffffffffffffffff,
+				0xaaaaaaaaaaaaaaaa,
+				0x0f0f3210a5c37e81};
+static const u32 f32_edges[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40000000, 0x40490fdb, 0xc0490fdb,
+				0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+				0xff800000, 0x7fc00000, 0xffc00000, 0x4f000000, 0xcf000000, 0x4effffff, 0x4f800000, 0x5f000000,
+				0xdf000000, 0x5f800000, 0x3fc00000, 0x40200000, 0xbfc00000, 0x3effffff, 0x3f7fffff, 0x3f800001,
+				0x437f0000, 0x43800000, 0x477fe000, 0x477ff000, 0x33800000, 0x387fc000, 0x34000000, 0x4b000001,
+				0x4b7fffff, 0x42c80000, 0xc2c80000, 0x1e3ce508, 0x7e967699, 0x3727c5ac, 0x46fffe00, 0x1fffffff};
+static const u64 f64_edges[] = {0,
+				1ull << 63,
+				0x3ff0000000000000,
+				0xbff0000000000000,
+				0x3fe0000000000000,
+				0x4000000000000000,
+				0x400921fb54442d18,
+				0xc00921fb54442d18,
+				1,
+				0x8000000000000001,
+				0x000fffffffffffff,
+				0x0010000000000000,
+				0x7fefffffffffffff,
+				0xffefffffffffffff,
+				0x7ff0000000000000,
+				0xfff0000000000000,
+				0x7ff8000000000000,
+				0x41dfffffffc00000,
+				0x41e0000000000000,
+				0xc1e0000000000000,
+				0xc1e0000000200000,
+				0x41efffffffe00000,
+				0x41f0000000000000,
+				0x43e0000000000000,
+				0xc3e0000000000000,
+				0x43efffffffffffff,
+				0x43f0000000000000,
+				0x3ff8000000000000,
+				0x4004000000000000,
+				0xbff8000000000000,
+				0x3fdfffffffffffff,
+				0x3ff0000010000000,
+				0x3ff0000030000000,
+				0x47efffffe0000000,
+				0x47efffffefffffff,
+				0x47f0000000000000,
+				0x36a0000000000000,
+				0x3690000000000000,
+				0x3690000000000001,
+				0x380fffffffffffff,
+				0x40effc0000000000,
+				0x40f0000000000000,
+				0x3e60000000000000,
+				0x40f869fe66666666,
+				0xc0f869fe66666666,
+				0x7fe1ccf385ebc8a0};
+static const u16 f16_edges[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff,
+				0x7c00, 0xfc00, 0x7e00, 0x3555, 0x3c01, 0x3bff, 0x4248, 0xc248, 0x6400, 0x1000, 0x2e66, 0x5640};
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
 #define CASE_THREADS 3008u /* 94 warps: 47 × 64 */
 
 static u64 rng_state = 0x9e3779b97f4a7c15;
@@ -164,7 +242,7 @@ static bool same(u64 got, u64 want, char sig, u32 ulp)
 	return (got > want ? got - want : want - got) <= ulp;
 }
 
-static const u32 case_masks[] = { 0xffffffff, 0x55555555, 0x0000ffff, 0x80000001, 0xfffffffe, 0x13579bdf };
+static const u32 case_masks[] = {0xffffffff, 0x55555555, 0x0000ffff, 0x80000001, 0xfffffffe, 0x13579bdf};
 
 static void run_case(struct ptx_module *m, const struct ptx_case *c, u32 k, u64 *in, u64 *out)
 {
@@ -172,7 +250,7 @@ static void run_case(struct ptx_module *m, const struct ptx_case *c, u32 k, u64 
 		const void *in;
 		void *out;
 		u32 mask, n;
-	} p = { in, out, 0, CASE_THREADS - 13 };
+	} p = {in, out, 0, CASE_THREADS - 13};
 	static u64 before[CASE_THREADS];
 	u32 n = (u32)strlen(c->sig), bad = 0;
 	char name[32];

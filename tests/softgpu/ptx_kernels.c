@@ -38,20 +38,22 @@ static int *ints(size_t n)
 }
 
 /* Compares @n results with @want(index). */
-#define EACH(n, got, want, what)                                                                    \
-	do {                                                                                        \
-		int bad_ = 0;                                                                       \
-		for (int t = 0; t < (int)(n); t++)                                                  \
-			if ((got) != (want) && bad_++ < 3)                                          \
-				printf("# %s: at %d got %lld want %lld\n", what, t, (long long)(got), (long long)(want)); \
-		ok(!bad_, what);                                                                    \
+#define EACH(n, got, want, what)                                                                                                 \
+	do {                                                                                                                     \
+		int bad_ = 0;                                                                                                    \
+		for (int t = 0; t < (int)(n); t++)                                                                               \
+			if ((got) != (want) && bad_++ < 3)                                                                       \
+				printf("# %s: at %d got %lld want %lld\n", what, t, (long long)(got), (long long)(want));        \
+		ok(!bad_, what);                                                                                                 \
 	} while (0)
 
 static void test_globals(void)
 {
-	static const int table[8] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+	static const int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
 	float *o = test_alloc(64 * sizeof(float));
-	struct { float *o; } p = { o };
+	struct {
+		float *o;
+	} p = {o};
 	uint64_t addr;
 	size_t bytes;
 
@@ -110,12 +112,25 @@ static int fib(int n)
 static void test_flow(void)
 {
 	int *o = ints(1024), *ctr = ints(64), *s = ints(1024);
-	struct { int *o; int n; } p = { o, 100 };
-	struct { int *lock, *ctr; } lock = { ctr + 1, ctr };
-	struct { int *o, *s; } sw = { o, s };
-	struct { int *o, *idx; int n; } la = { o, s, 500 };
+	struct {
+		int *o;
+		int n;
+	} p = {o, 100};
+	struct {
+		int *lock, *ctr;
+	} lock = {ctr + 1, ctr};
+	struct {
+		int *o, *s;
+	} sw = {o, s};
+	struct {
+		int *o, *idx;
+		int n;
+	} la = {o, s, 500};
 	float *f = test_alloc(1024 * sizeof(float));
-	struct { float *f; int *s; } ind = { f, s };
+	struct {
+		float *f;
+		int *s;
+	} ind = {f, s};
 	int old[1024];
 
 	run("nested", 1, 96, &p);
@@ -148,8 +163,16 @@ static void test_flow(void)
 	}
 	memcpy(old, o, sizeof(old));
 	run("switches", 1, 64, &sw);
-#define SWITCH(v) (v == 0 ? old[1] : v == 1 ? old[5] * 3 : v == 2 ? old[2] - 9 : v == 3 ? old[7] / 3 : v == 4 ? old[8] % 5 : \
-		   v == 5 ? old[9] << 2 : v == 6 ? __builtin_popcount((unsigned)old[3]) : v == 7 ? (old[0] ^ 0x55) : -1)
+#define SWITCH(v)                                                                                                                \
+	(v == 0	  ? old[1]                                                                                                       \
+	 : v == 1 ? old[5] * 3                                                                                                   \
+	 : v == 2 ? old[2] - 9                                                                                                   \
+	 : v == 3 ? old[7] / 3                                                                                                   \
+	 : v == 4 ? old[8] % 5                                                                                                   \
+	 : v == 5 ? old[9] << 2                                                                                                  \
+	 : v == 6 ? __builtin_popcount((unsigned)old[3])                                                                         \
+	 : v == 7 ? (old[0] ^ 0x55)                                                                                              \
+		  : -1)
 	EACH(64, o[t], SWITCH(t % 9), "switch");
 	for (int i = 0; i < 1024; i++)
 		s[i] = i * 37 % 101;
@@ -178,8 +201,15 @@ static void test_memory(void)
 {
 	int *o = ints(1024);
 	float *f = test_alloc(4096);
-	struct { struct pair in; int *o; float *f; } st = { { 7, 1.5f, "abcd" }, o, f };
-	struct { int *o; int m; } gen = { o, 2 };
+	struct {
+		struct pair in;
+		int *o;
+		float *f;
+	} st = {{7, 1.5f, "abcd"}, o, f};
+	struct {
+		int *o;
+		int m;
+	} gen = {o, 2};
 	int want[64];
 
 	run("structs", 1, 64, &st);
@@ -189,7 +219,7 @@ static void test_memory(void)
 		o[i] = i;
 	run("generic", 1, 64, &gen);
 	for (int t = 0; t < 64; t++) {
-		int loc[4] = { 1, 2, 3, t };
+		int loc[4] = {1, 2, 3, t};
 
 		if (t % 3 == 0)
 			want[t] = ++loc[2] + loc[3];
@@ -204,7 +234,12 @@ static void test_memory(void)
 	unsigned char *b = test_alloc(256);
 	double *d = test_alloc(64 * 16);
 	short *s = test_alloc(256);
-	struct { float *a, *o; unsigned char *b; double *d; short *s; } vec = { a, o4, b, d, s };
+	struct {
+		float *a, *o;
+		unsigned char *b;
+		double *d;
+		short *s;
+	} vec = {a, o4, b, d, s};
 
 	for (int i = 0; i < 256; i++) {
 		a[i] = (float)i * 0.5f;
@@ -216,11 +251,14 @@ static void test_memory(void)
 	EACH(64, d[2 * t] * 2, (a[4 * t] + (float)b[4 * t]) * 2, "of doubles");
 
 	float *in = test_alloc(4096), *out = test_alloc(4096);
-	struct { float *o, *in; int n; } dy = { out, in, 200 };
+	struct {
+		float *o, *in;
+		int n;
+	} dy = {out, in, 200};
 
 	for (int i = 0; i < 200; i++)
 		in[i] = (float)i;
-	is_int(test_launch_dim(kernel("dynamic_shared"), (uint32_t[]){ 1, 1, 1 }, (uint32_t[]){ 200, 1, 1 }, 800, &dy, false), PTX_OK,
+	is_int(test_launch_dim(kernel("dynamic_shared"), (uint32_t[]){1, 1, 1}, (uint32_t[]){200, 1, 1}, 800, &dy, false), PTX_OK,
 	       "a launch with dynamic shared memory");
 	EACH(200, out[t], 199 - t + 1, "dynamic beside static shared memory");
 }
@@ -228,8 +266,12 @@ static void test_memory(void)
 static void test_warp(void)
 {
 	int *o = ints(256), *in = ints(32);
-	struct { int *o; } p = { o };
-	struct { int *o, *in; } v = { o, in };
+	struct {
+		int *o;
+	} p = {o};
+	struct {
+		int *o, *in;
+	} v = {o, in};
 	int r[32], want[32];
 
 	run("shuffles", 1, 32, &p);
@@ -245,7 +287,7 @@ static void test_warp(void)
 	for (int i = 0; i < 32; i++)
 		in[i] = i % 7;
 	run("votes", 1, 32, &v);
-	unsigned gt3 = 0, odd = 0, even2 = 0, same[7] = { 0 };
+	unsigned gt3 = 0, odd = 0, even2 = 0, same[7] = {0};
 
 	for (int i = 0; i < 32; i++) {
 		gt3 |= (unsigned)(i % 7 > 3) << i;
@@ -265,11 +307,17 @@ static void test_warp(void)
 static void test_atomics(void)
 {
 	int *i = ints(16);
-	unsigned *u = (unsigned *)ints(16), wu[2] = { 0, 5 };
+	unsigned *u = (unsigned *)ints(16), wu[2] = {0, 5};
 	float *f = test_alloc(64);
 	double *d = test_alloc(64);
 	unsigned long long *l = test_alloc(64);
-	struct { int *i; unsigned *u; float *f; double *d; unsigned long long *l; } p = { i, u, f, d, l };
+	struct {
+		int *i;
+		unsigned *u;
+		float *f;
+		double *d;
+		unsigned long long *l;
+	} p = {i, u, f, d, l};
 	enum { N = 1024 };
 
 	i[4] = -1;
@@ -305,9 +353,14 @@ static void test_atomics(void)
 
 	enum { BYTES = 100001 };
 	unsigned char *data = test_alloc(BYTES);
-	unsigned *h = (unsigned *)ints(256), ref[256] = { 0 }, fref[16] = { 0 };
+	unsigned *h = (unsigned *)ints(256), ref[256] = {0}, fref[16] = {0};
 	float *fh = test_alloc(64);
-	struct { unsigned char *d; unsigned *h; float *fh; int n; } hp = { data, h, fh, BYTES };
+	struct {
+		unsigned char *d;
+		unsigned *h;
+		float *fh;
+		int n;
+	} hp = {data, h, fh, BYTES};
 
 	memset(fh, 0, 64);
 	for (int t = 0; t < BYTES; t++) {
@@ -324,14 +377,20 @@ static void test_atomics(void)
 
 static void test_output(void)
 {
-	struct { int n; } p = { 42 };
+	struct {
+		int n;
+	} p = {42};
 	char want[1024];
 	int *q = ints(64);
-	struct { int *p; } as = { q };
+	struct {
+		int *p;
+	} as = {q};
 
 	run("prints", 1, 32, &p);
-	snprintf(want, sizeof(want), "%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%s|%8s|%.2s|%%|%p|%lld|%llu|%hd|%f|%.3f|%e|%g|%10.4f|%*d\n"
-		 "no arguments\n", 42, 42, 42, 42, 42, 42, 42, 42, (unsigned)-42, 'q', "one", "two", "zero", (void *)0x1234, -5000000000ll,
+	snprintf(want, sizeof(want),
+		 "%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%s|%8s|%.2s|%%|%p|%lld|%llu|%hd|%f|%.3f|%e|%g|%10.4f|%*d\n"
+		 "no arguments\n",
+		 42, 42, 42, 42, 42, 42, 42, 42, (unsigned)-42, 'q', "one", "two", "zero", (void *)0x1234, -5000000000ll,
 		 5000000000ull, (short)42, 63.0, 2.0 / 3, 12345.678, 0.0001, -2.5, 6, 42);
 	is_str(test_text, want, "printf with every conversion");
 
@@ -339,7 +398,8 @@ static void test_output(void)
 		q[i] = i != 37;
 	is_int(test_launch(kernel("asserts"), 1, 64, &as), PTX_ASSERT, "a failed assertion");
 	is_int(test_fault.thread[0], 37, "of the right thread");
-	ok(strstr(test_text, "ptx_kernels.cu:") && strstr(test_text, ": block: [0,0,0], thread: [37,0,0] Assertion `p[threadIdx.x] != 0` failed.\n"),
+	ok(strstr(test_text, "ptx_kernels.cu:") &&
+		   strstr(test_text, ": block: [0,0,0], thread: [37,0,0] Assertion `p[threadIdx.x] != 0` failed.\n"),
 	   "printed as CUDA does");
 	printf("# %s", test_text);
 	q[0] = 3;
@@ -351,8 +411,13 @@ static void test_output(void)
 static void test_heap(void)
 {
 	int **q = test_alloc(64 * 8), *good = ints(64);
-	struct { int **q; int *ok; } p = { q, good };
-	struct { int *o; } full = { good };
+	struct {
+		int **q;
+		int *ok;
+	} p = {q, good};
+	struct {
+		int *o;
+	} full = {good};
 
 	run("heap", 1, 64, &p);
 	EACH(64, good[t], 1, "malloc and free");
@@ -363,11 +428,25 @@ static void test_heap(void)
 static void test_faults(void)
 {
 	int *o = ints(1024);
-	struct { int *p; long long off; } st = { o, 1ll << 28 };
-	struct { int *o; const char *p; } ld = { o, (const char *)o + 2 };
-	struct { int *o; int i; } sh = { o, 100000 };
-	struct { float *o; unsigned long long p; } wild = { (float *)o, 0x1234 };
-	struct { int *o; } one = { o };
+	struct {
+		int *p;
+		long long off;
+	} st = {o, 1ll << 28};
+	struct {
+		int *o;
+		const char *p;
+	} ld = {o, (const char *)o + 2};
+	struct {
+		int *o;
+		int i;
+	} sh = {o, 100000};
+	struct {
+		float *o;
+		unsigned long long p;
+	} wild = {(float *)o, 0x1234};
+	struct {
+		int *o;
+	} one = {o};
 	uint8_t *unmapped = softgpu_arena.base + TEST_ARENA_MAPPED * SOFTGPU_GRANULE;
 
 	is_int(test_launch(kernel("store_at"), 1, 32, &st), PTX_ILLEGAL_ADDRESS, "a store far outside");
@@ -378,8 +457,9 @@ static void test_faults(void)
 	is_int(test_launch(kernel("store_at"), 1, 32, &st), PTX_OK, "the engine works after a fault");
 	is_int(test_launch(kernel("load_at"), 1, 32, &ld), PTX_MISALIGNED, "a misaligned load");
 	for (int k = 0; k < 4; k++) {
-		static const char *const what[] = { "NULL", "an address outside the arena", "the last mapped words", "a wild non-canonical one" };
-		const char *at[] = { NULL, (const char *)&o, (const char *)unmapped - 64, (const char *)0xdead000000000000 };
+		static const char *const what[] = {"NULL", "an address outside the arena", "the last mapped words",
+						   "a wild non-canonical one"};
+		const char *at[] = {NULL, (const char *)&o, (const char *)unmapped - 64, (const char *)0xdead000000000000};
 
 		ld.p = at[k];
 		is_int(test_launch(kernel("load_at"), 1, 32, &ld), PTX_ILLEGAL_ADDRESS, "a load through %s", what[k]);
@@ -403,11 +483,18 @@ static void *cancel_soon(void *flag)
 static void test_blocks(void)
 {
 	int *o = ints(4096), *in = ints(256), *cnt = ints(4), *part = ints(256);
-	struct { int *in, *part; int *cnt, *out; } lb = { in, part, cnt, o };
-	struct { int *flag, *o; } later = { cnt + 1, o };
-	struct { int *o; } ring = { o };
+	struct {
+		int *in, *part;
+		int *cnt, *out;
+	} lb = {in, part, cnt, o};
+	struct {
+		int *flag, *o;
+	} later = {cnt + 1, o};
+	struct {
+		int *o;
+	} ring = {o};
 	volatile int cancel = 0;
-	struct ptx_launch l = { .grid = { 2, 1, 1 }, .block = { 64, 1, 1 }, .threads = 2, .cancel = &cancel };
+	struct ptx_launch l = {.grid = {2, 1, 1}, .block = {64, 1, 1}, .threads = 2, .cancel = &cancel};
 	pthread_t t;
 
 	for (int i = 0; i < 200; i++)
@@ -421,9 +508,11 @@ static void test_blocks(void)
 	EACH(20, o[t], t, "blocks that wait for a later one, on one thread");
 	run("ring_of_warps", 1, 512, &ring);
 	EACH(16, o[t], 15 - t, "warps that wait for each other without a barrier");
-	is_int(test_launch_dim(kernel("dims"), (uint32_t[]){ 3, 2, 2 }, (uint32_t[]){ 5, 3, 2 }, 0, &ring, false), PTX_OK, "3-D shapes");
+	is_int(test_launch_dim(kernel("dims"), (uint32_t[]){3, 2, 2}, (uint32_t[]){5, 3, 2}, 0, &ring, false), PTX_OK,
+	       "3-D shapes");
 	EACH(12 * 30, o[t],
-	     t % 30 % 5 | (t % 30 / 5 % 3) << 4 | (t % 30 / 15) << 8 | (t / 30 % 3) << 12 | (t / 30 / 3 % 2) << 16 | (t / 30 / 6) << 20,
+	     t % 30 % 5 | (t % 30 / 5 % 3) << 4 | (t % 30 / 15) << 8 | (t / 30 % 3) << 12 | (t / 30 / 3 % 2) << 16 |
+		     (t / 30 / 6) << 20,
 	     "every thread and block index");
 
 	*o = 0;

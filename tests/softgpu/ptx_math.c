@@ -10,7 +10,8 @@ enum { N = 2000 };
 
 static struct ptx_module *m;
 
-static const double edges[] = { 0, -0.0, 1, -1, 0.5, 2, 3.14159265358979, 100000, -77777.7, 1e-10, 1e30, -1e30, 1e-40, INFINITY, -INFINITY, NAN };
+static const double edges[] = {0,	 -0.0,	1,    -1,    0.5,   2,	      3.14159265358979, 100000,
+			       -77777.7, 1e-10, 1e30, -1e30, 1e-40, INFINITY, -INFINITY,	NAN};
 
 static double argument(int i)
 {
@@ -26,7 +27,10 @@ static double second(int i)
 
 static void launch(const char *name, void *x, void *y, void *o)
 {
-	struct { void *x, *y, *o; int n; } p = { x, y, o, N };
+	struct {
+		void *x, *y, *o;
+		int n;
+	} p = {x, y, o, N};
 	struct ptx_func *f = ptx_module_kernel(m, name);
 
 	if (!f || test_launch(f, (N + 127) / 128, 128, &p) != PTX_OK) {
@@ -43,17 +47,18 @@ static bool close_to(double got, double want, double tolerance, double tiny)
 	return fabs(got - want) <= tolerance * fabs(want) + tiny;
 }
 
-#define CHECK(T, name, tolerance, tiny, expr)                                                                 \
-	do {                                                                                                  \
-		int bad_ = 0;                                                                                 \
-		launch(#T "_" #name, x_##T, y_##T, o_##T);                                                    \
-		for (int i = 0; i < N; i++) {                                                                 \
-			T x = x_##T[i], y = y_##T[i], want = (expr);                                          \
-			(void)x, (void)y;                                                                     \
-			if (!close_to((double)o_##T[i], (double)want, tolerance, tiny) && bad_++ < 3)         \
-				printf("# " #name "(%g, %g) = %.17g, want %.17g\n", (double)x, (double)y, (double)o_##T[i], (double)want); \
-		}                                                                                             \
-		ok(!bad_, #name);                                                                             \
+#define CHECK(T, name, tolerance, tiny, expr)                                                                                    \
+	do {                                                                                                                     \
+		int bad_ = 0;                                                                                                    \
+		launch(#T "_" #name, x_##T, y_##T, o_##T);                                                                       \
+		for (int i = 0; i < N; i++) {                                                                                    \
+			T x = x_##T[i], y = y_##T[i], want = (expr);                                                             \
+			(void)x, (void)y;                                                                                        \
+			if (!close_to((double)o_##T[i], (double)want, tolerance, tiny) && bad_++ < 3)                            \
+				printf("# " #name "(%g, %g) = %.17g, want %.17g\n", (double)x, (double)y, (double)o_##T[i],      \
+				       (double)want);                                                                            \
+		}                                                                                                                \
+		ok(!bad_, #name);                                                                                                \
 	} while (0);
 
 int main(int argc, char **argv)
@@ -82,12 +87,12 @@ int main(int argc, char **argv)
 		y_float[i] = (float)(y_double[i] = second(i));
 	}
 	/* CUDA documents up to 9 ulp for pow and tgamma, 1 to 4 for most; libm itself has one or two. */
-#define TOLERANCE_float 12 * FLT_EPSILON
+#define TOLERANCE_float	 12 * FLT_EPSILON
 #define TOLERANCE_double 12 * DBL_EPSILON
-#define TINY_float 3e-7
-#define TINY_double 1e-15
-#define F1(T, name) CHECK(T, name, TOLERANCE_##T, TINY_##T, name(x))
-#define F2(T, name) CHECK(T, name, TOLERANCE_##T, TINY_##T, name(x, y))
+#define TINY_float	 3e-7
+#define TINY_double	 1e-15
+#define F1(T, name)	 CHECK(T, name, TOLERANCE_##T, TINY_##T, name(x))
+#define F2(T, name)	 CHECK(T, name, TOLERANCE_##T, TINY_##T, name(x, y))
 #include "tests/softgpu/ptx_math.def"
 	launch("half_exp", x_float, y_float, o_float);
 	for (int i = 256; i < N; i++) {

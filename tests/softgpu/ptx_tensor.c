@@ -8,7 +8,8 @@ static struct ptx_module *m;
 static enum ptx_status run(const char *name, uint32_t grid, uint32_t block, const void *params, bool cooperative)
 {
 	struct ptx_func *f = ptx_module_kernel(m, name);
-	enum ptx_status st = test_launch_dim(f, (const uint32_t[3]){ grid, 1, 1 }, (const uint32_t[3]){ block, 1, 1 }, 0, params, cooperative);
+	enum ptx_status st =
+		test_launch_dim(f, (const uint32_t[3]){grid, 1, 1}, (const uint32_t[3]){block, 1, 1}, 0, params, cooperative);
 
 	if (st != PTX_OK)
 		printf("# %s: status %d, %s\n", name, st, test_fault.text);
@@ -18,7 +19,7 @@ static enum ptx_status run(const char *name, uint32_t grid, uint32_t block, cons
 /* Elements are small integers, exact in every type. */
 enum kind { HALF, BFLOAT, FLOAT, DOUBLE, INT8, UINT8, INT32 };
 
-static const size_t size_of[] = { 2, 2, 4, 8, 1, 1, 4 };
+static const size_t size_of[] = {2, 2, 4, 8, 1, 1, 4};
 
 /* Small integers as f16 and bf16, by their definition. */
 static uint16_t short_float(int v, int mantissa, int bias)
@@ -61,7 +62,7 @@ static void put(void *p, enum kind k, size_t i, int v)
 
 static bool holds(const void *p, enum kind k, size_t i, int want)
 {
-	_Alignas(8) uint8_t a[8] = { 0 };
+	_Alignas(8) uint8_t a[8] = {0};
 
 	put(a, k, 0, want);
 	return !memcmp((const uint8_t *)p + i * size_of[k], a, size_of[k]);
@@ -79,7 +80,9 @@ static void check(const struct product *t)
 {
 	int A[32 * 64], B[64 * 32], C[32 * 32], bad = 0;
 	void *a = test_alloc(8192), *b = test_alloc(8192), *c = test_alloc(8192);
-	struct { void *a, *b, *c; } p = { a, b, c };
+	struct {
+		void *a, *b, *c;
+	} p = {a, b, c};
 	int low = t->ab == UINT8 ? 0 : -3;
 
 	for (int i = 0; i < t->m; i++)
@@ -113,35 +116,37 @@ static void check(const struct product *t)
 }
 
 static const struct product products[] = {
-	{ "wmma_f32", 16, 16, 16, HALF, FLOAT, false, false, false, 2 },
-	{ "wmma_f16", 16, 16, 16, HALF, HALF, true, false, true, 2 },
-	{ "wmma_wide", 8, 32, 16, HALF, FLOAT, false, true, false, 2 },
-	{ "wmma_tall", 32, 8, 16, HALF, FLOAT, true, true, true, 2 },
-	{ "wmma_s8", 16, 16, 16, INT8, INT32, false, true, false, 2 },
-	{ "wmma_u8", 16, 16, 16, UINT8, INT32, true, false, false, 2 },
-	{ "wmma_bf16", 16, 16, 16, BFLOAT, FLOAT, false, false, false, 2 },
-	{ "wmma_f64", 8, 8, 4, DOUBLE, DOUBLE, false, true, false, 2 },
-	{ "mma_f16_k16", 16, 8, 16, HALF, FLOAT, false, true, false, 1 },
-	{ "mma_ldmatrix", 16, 8, 16, HALF, HALF, false, false, false, 1 },
-	{ "mma_s8_k32", 16, 8, 32, INT8, INT32, false, true, false, 1 },
-	{ "mma_tf32_k8", 16, 8, 8, FLOAT, FLOAT, false, true, false, 1 },
-	{ "mma_f64_k4", 8, 8, 4, DOUBLE, DOUBLE, false, true, false, 1 },
+	{"wmma_f32", 16, 16, 16, HALF, FLOAT, false, false, false, 2},
+	{"wmma_f16", 16, 16, 16, HALF, HALF, true, false, true, 2},
+	{"wmma_wide", 8, 32, 16, HALF, FLOAT, false, true, false, 2},
+	{"wmma_tall", 32, 8, 16, HALF, FLOAT, true, true, true, 2},
+	{"wmma_s8", 16, 16, 16, INT8, INT32, false, true, false, 2},
+	{"wmma_u8", 16, 16, 16, UINT8, INT32, true, false, false, 2},
+	{"wmma_bf16", 16, 16, 16, BFLOAT, FLOAT, false, false, false, 2},
+	{"wmma_f64", 8, 8, 4, DOUBLE, DOUBLE, false, true, false, 2},
+	{"mma_f16_k16", 16, 8, 16, HALF, FLOAT, false, true, false, 1},
+	{"mma_ldmatrix", 16, 8, 16, HALF, HALF, false, false, false, 1},
+	{"mma_s8_k32", 16, 8, 32, INT8, INT32, false, true, false, 1},
+	{"mma_tf32_k8", 16, 8, 8, FLOAT, FLOAT, false, true, false, 1},
+	{"mma_f64_k4", 8, 8, 4, DOUBLE, DOUBLE, false, true, false, 1},
 };
 
-#define EACH(n, got, want, what)                                                                    \
-	do {                                                                                        \
-		int bad_ = 0;                                                                       \
-		for (int t = 0; t < (int)(n); t++)                                                  \
-			if ((got) != (want) && bad_++ < 3)                                          \
-				printf("# %s: at %d got %lld want %lld\n", what, t, (long long)(got), (long long)(want)); \
-		ok(!bad_, what);                                                                    \
+#define EACH(n, got, want, what)                                                                                                 \
+	do {                                                                                                                     \
+		int bad_ = 0;                                                                                                    \
+		for (int t = 0; t < (int)(n); t++)                                                                               \
+			if ((got) != (want) && bad_++ < 3)                                                                       \
+				printf("# %s: at %d got %lld want %lld\n", what, t, (long long)(got), (long long)(want));        \
+		ok(!bad_, what);                                                                                                 \
 	} while (0)
 
 static void test_warp_reductions(void)
 {
 	int *in = test_alloc(128), *o = test_alloc(512), sum = 0, x = 0;
-	unsigned most[2] = { 0 };
-	struct { int *o, *in; } p = { o, in };
+	unsigned most[2] = {0};
+	struct {
+		int *o, *in;
+	} p = {o, in};
 
 	for (int i = 0; i < 32; i++) {
 		in[i] = i * 77 % 31 - 9;
@@ -160,9 +165,15 @@ static void test_warp_reductions(void)
 static void test_async(void)
 {
 	float *in = test_alloc(8 * 1024), *out = test_alloc(8 * 256);
-	struct { float *in, *o; int n; } p = { in, out, 8 };
+	struct {
+		float *in, *o;
+		int n;
+	} p = {in, out, 8};
 	int *box = test_alloc(4096);
-	struct { int *o; int rounds; } b = { box, 20 };
+	struct {
+		int *o;
+		int rounds;
+	} b = {box, 20};
 
 	for (int i = 0; i < 2048; i++)
 		in[i] = (float)i;
@@ -176,7 +187,10 @@ static void test_cooperative(void)
 {
 	enum { N = 96 * 40, ROUNDS = 5 };
 	int *x = test_alloc(2 * N * sizeof(int)), *w = malloc(N * sizeof(int)), *v = malloc(N * sizeof(int));
-	struct { int *x; int n; } p = { x, ROUNDS };
+	struct {
+		int *x;
+		int n;
+	} p = {x, ROUNDS};
 
 	for (int threads = 1; threads <= 3; threads += 2) {
 		for (int i = 0; i < N; i++)
