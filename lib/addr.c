@@ -22,7 +22,8 @@ static int parse_port(const char *text, bool any_port, uint16_t *port, char why[
 	for (c = text; *c >= '0' && *c <= '9' && v <= 65535; c++)
 		v = v * 10 + (*c - '0');
 	if (*c || c == text || v > 65535 || (!v && !any_port))
-		return rgpu_why(why, -EINVAL, "\"%.40s\" is not a port: a number from 1 to 65535 (default %d)", text, RGPU_DEFAULT_PORT);
+		return rgpu_why(why, -EINVAL, "\"%.40s\" is not a port: a number from 1 to 65535 (default %d)", text,
+				RGPU_DEFAULT_PORT);
 	*port = v;
 	return 0;
 }
@@ -58,7 +59,9 @@ int rgpu_addr_parse(const char *text, bool any_port, struct rgpu_addr *out, char
 		return rgpu_why(why, -EINVAL, "bad address \"%.80s…\": the host is too long", text);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)host[i] <= ' ' || strchr("/@[]", host[i]))
-			return rgpu_why(why, -EINVAL, "bad address \"%.80s\": expected HOST:PORT, without a scheme, blanks or brackets inside", text);
+			return rgpu_why(why, -EINVAL,
+					"bad address \"%.80s\": expected HOST:PORT, without a scheme, blanks or brackets inside",
+					text);
 	memcpy(out->host, host, len);
 	out->host[len] = 0;
 	out->port = RGPU_DEFAULT_PORT;
@@ -72,7 +75,7 @@ void rgpu_addr_text(const struct rgpu_addr *a, char out[RGPU_ADDR_TEXT_MAX])
 
 static int resolve(const struct rgpu_addr *a, int flags, struct addrinfo **out, char why[RGPU_WHY_MAX])
 {
-	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
 	char port[8];
 	int err;
 
@@ -90,9 +93,13 @@ void rgpu_sock_tune(int fd)
 	static const struct {
 		int level, name, value;
 	} opts[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },	{ SOL_SOCKET, SO_KEEPALIVE, 1 },	 { IPPROTO_TCP, TCP_KEEPIDLE, 5 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },	{ IPPROTO_TCP, TCP_KEEPCNT, 3 },	 { IPPROTO_TCP, TCP_USER_TIMEOUT, 20000 },
-		{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, 512 << 10 },
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 5},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 5},
+		{IPPROTO_TCP, TCP_KEEPCNT, 3},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, 20000},
+		{IPPROTO_TCP, TCP_NOTSENT_LOWAT, 512 << 10},
 	};
 
 	/* Each is a refinement; on a socket that is not TCP (tests) none applies. */
@@ -114,7 +121,7 @@ static int connect_one(const struct addrinfo *ai, int64_t deadline)
 		return fd;
 	err = errno;
 	while (err == EINPROGRESS || err == EINTR) {
-		struct pollfd p = { .fd = fd, .events = POLLOUT };
+		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		int n = poll(&p, 1, rgpu_ms_left(deadline));
 
 		if (n < 0 && errno == EINTR)
@@ -153,7 +160,10 @@ int rgpu_addr_connect(const struct rgpu_addr *a, int timeout_ms, char why[RGPU_W
 		return err;
 	rgpu_addr_text(a, text);
 	if (err == -ECONNREFUSED)
-		return rgpu_why(why, err, "cannot reach the server at %.120s: connection refused; is rgpu-server running there and listening on that address?", text);
+		return rgpu_why(why, err,
+				"cannot reach the server at %.120s: connection refused; is rgpu-server running there and "
+				"listening on that address?",
+				text);
 	return rgpu_why(why, err, "cannot reach the server at %.120s: %s", text, strerror(-err));
 }
 
@@ -178,7 +188,8 @@ int rgpu_addr_listen(const struct rgpu_addr *a, uint16_t *port, char why[RGPU_WH
 			close(fd);
 		fd = err;
 	} else if (port) {
-		*port = ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port : ((struct sockaddr_in *)&sa)->sin_port);
+		*port = ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port
+						       : ((struct sockaddr_in *)&sa)->sin_port);
 	}
 	freeaddrinfo(list);
 	return fd;

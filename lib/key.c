@@ -80,11 +80,13 @@ int rgpu_key_parse(const char *text, struct rgpu_key *out, char why[RGPU_WHY_MAX
 
 	line = next_line(&text, &len);
 	if (!line || len != strlen(RGPU_KEY_FILE_MAGIC) || memcmp(line, RGPU_KEY_FILE_MAGIC, len))
-		return rgpu_why(why, -EINVAL, "not a key file: its first line must be \"%s\" (make one with: rgpu-server --pair --key FILE)",
+		return rgpu_why(why, -EINVAL,
+				"not a key file: its first line must be \"%s\" (make one with: rgpu-server --pair --key FILE)",
 				RGPU_KEY_FILE_MAGIC);
 	line = next_line(&text, &len);
 	if (!line || !parse_secret(line, len, out->secret))
-		return rgpu_why(why, -EINVAL, "damaged key file: its second line must be %d hex digits; copy the file again", 2 * RGPU_KEY_LEN);
+		return rgpu_why(why, -EINVAL, "damaged key file: its second line must be %d hex digits; copy the file again",
+				2 * RGPU_KEY_LEN);
 	if (next_line(&text, &len))
 		return rgpu_why(why, -EINVAL, "damaged key file: a file holds one key, and something follows it");
 	return set_id(out, why);
@@ -145,7 +147,8 @@ int rgpu_key_load(const char *path, struct rgpu_key *out, char why[RGPU_WHY_MAX]
 	}
 	if (st.st_mode & 077) {
 		close(fd);
-		return rgpu_why(why, -EACCES, "the key file %s may be used by others (mode %04o): chmod 600 it", path, st.st_mode & 07777);
+		return rgpu_why(why, -EACCES, "the key file %s may be used by others (mode %04o): chmod 600 it", path,
+				st.st_mode & 07777);
 	}
 	err = read_text(fd, text);
 	close(fd);
@@ -192,7 +195,10 @@ int rgpu_key_create(const char *path, struct rgpu_key *out, char why[RGPU_WHY_MA
 	if (fd < 0) {
 		err = -errno;
 		if (err == -EEXIST)
-			return rgpu_why(why, err, "the key file %s exists already: remove it to make a new key (clients with the old one are then refused)", path);
+			return rgpu_why(why, err,
+					"the key file %s exists already: remove it to make a new key (clients with the old one "
+					"are then refused)",
+					path);
 		return rgpu_why(why, err, "cannot make the key file %s: %s", path, strerror(-err));
 	}
 	rgpu_key_text(out, text);

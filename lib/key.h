@@ -19,8 +19,8 @@
 
 struct rgpu_key {
 	uint8_t secret[RGPU_KEY_LEN];
-	char id[RGPU_KEY_ID_LEN + 1];		    /* first hex digits of SHA-256("rgpu-key-id" ‖ secret): may be shown */
-	char identity[32];			    /* RGPU_PSK_IDENTITY "/" id, as rgpu_link_client() wants it */
+	char id[RGPU_KEY_ID_LEN + 1]; /* first hex digits of SHA-256("rgpu-key-id" ‖ secret): may be shown */
+	char identity[32];	      /* RGPU_PSK_IDENTITY "/" id, as rgpu_link_client() wants it */
 };
 
 /* Reads @path. -ENOENT and other open errors, -EACCES readable by others, -EINVAL not a key file. */

@@ -266,8 +266,9 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 	e = ERR_peek_last_error();
 	reason = ERR_GET_REASON(e);
 	if (l->eof)
-		return broken(l, -ECONNRESET, l->ready ? "the other side closed the connection without a word" :
-							 "the other side closed the connection during the TLS handshake; is it an rgpu-server?");
+		return broken(l, -ECONNRESET,
+			      l->ready ? "the other side closed the connection without a word"
+				       : "the other side closed the connection during the TLS handshake; is it an rgpu-server?");
 	if (!l->ready) {
 		switch (reason) {
 		case SSL_R_BINDER_DOES_NOT_VERIFY:
@@ -279,7 +280,9 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 		case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
 		case SSL_R_CERTIFICATE_VERIFY_FAILED:
 			return broken(l, -EACCES,
-				      "the server refused the key (\"%s\"): use the key file that rgpu-server --pair made on that server", l->identity);
+				      "the server refused the key (\"%s\"): use the key file that rgpu-server --pair made on "
+				      "that server",
+				      l->identity);
 		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
 		case SSL_R_NO_SHARED_CIPHER:
 			return broken(l, -EACCES, "a client offered no pre-shared key");
@@ -324,7 +327,7 @@ int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms)
 	int64_t deadline = rgpu_deadline(timeout_ms);
 
 	for (;;) {
-		struct pollfd p = { .fd = l->fd };
+		struct pollfd p = {.fd = l->fd};
 		int err = rgpu_link_handshake(l);
 
 		if (err != -EAGAIN)

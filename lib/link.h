@@ -18,7 +18,8 @@ struct rgpu_link;
 /* What the server needs to find the key that a client names. Returns false to refuse. */
 typedef bool (*rgpu_psk_find)(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN]);
 
-/* Take over a connected, non-blocking or blocking socket (made non-blocking). NULL: no memory. The socket is closed with the link. */
+/* Take over a connected, non-blocking or blocking socket (made non-blocking). NULL: no memory. The socket is closed with the
+ * link. */
 struct rgpu_link *rgpu_link_client(int fd, const char *identity, const uint8_t key[RGPU_KEY_LEN]);
 struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg);
 void rgpu_link_free(struct rgpu_link *l); /* sends close_notify when it can without blocking */
@@ -29,8 +30,8 @@ int rgpu_link_handshake(struct rgpu_link *l);
 int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms);
 
 int rgpu_link_fd(const struct rgpu_link *l);
-short rgpu_link_events(const struct rgpu_link *l); /* POLLIN, and POLLOUT while output waits */
-bool rgpu_link_buffered(const struct rgpu_link *l); /* decrypted bytes lie inside: do not poll before reading them */
+short rgpu_link_events(const struct rgpu_link *l);	   /* POLLIN, and POLLOUT while output waits */
+bool rgpu_link_buffered(const struct rgpu_link *l);	   /* decrypted bytes lie inside: do not poll before reading them */
 const char *rgpu_link_identity(const struct rgpu_link *l); /* server: what the client named, after the handshake */
 const char *rgpu_link_why(const struct rgpu_link *l);
 

@@ -37,8 +37,8 @@ static SSL_CTX *make_ctx(OSSL_LIB_CTX *lib, const SSL_METHOD *method, bool serve
 	if (!ctx)
 		return NULL;
 	if (!SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) || !SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) ||
-	    !SSL_CTX_set_ciphersuites(ctx, aes ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256" :
-						 "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256") ||
+	    !SSL_CTX_set_ciphersuites(ctx, aes ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+					       : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256") ||
 	    !SSL_CTX_set1_groups_list(ctx, "X25519:P-256") || !SSL_CTX_set_num_tickets(ctx, 0)) {
 		SSL_CTX_free(ctx);
 		return NULL;
@@ -81,7 +81,7 @@ SSL_CTX *rgpu_link_ctx(int server)
 
 SSL_SESSION *rgpu_link_psk(SSL *ssl, const uint8_t key[RGPU_KEY_LEN])
 {
-	static const unsigned char aes_128_gcm_sha256[] = { 0x13, 0x01 };
+	static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
 	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
 	SSL_SESSION *s = SSL_SESSION_new();
 

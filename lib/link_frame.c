@@ -7,7 +7,7 @@
 
 static int wait_for(struct rgpu_link *l, short events, int64_t deadline)
 {
-	struct pollfd p = { .fd = rgpu_link_fd(l), .events = events };
+	struct pollfd p = {.fd = rgpu_link_fd(l), .events = events};
 	int n = poll(&p, 1, rgpu_ms_left(deadline));
 
 	if (!n)
@@ -53,7 +53,7 @@ static int read_all(struct rgpu_link *l, void *buf, size_t len, int64_t deadline
 
 int rgpu_link_send_frame(struct rgpu_link *l, uint16_t type, uint32_t channel, const void *buf, size_t len, int timeout_ms)
 {
-	struct rgpu_frame hdr = { .len = len, .type = type, .channel = channel };
+	struct rgpu_frame hdr = {.len = len, .type = type, .channel = channel};
 	int64_t deadline = rgpu_deadline(timeout_ms);
 	int err;
 

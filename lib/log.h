@@ -13,7 +13,8 @@ enum rgpu_log_level { RGPU_LOG_ERR = 3, RGPU_LOG_WARN = 4, RGPU_LOG_NOTE = 5, RG
  */
 void rgpu_log_init(const char *name, enum rgpu_log_level max);
 
-/* Writes one line with one write(2), so that lines of several threads and processes do not mix. Newlines become spaces. Keeps errno. */
+/* Writes one line with one write(2), so that lines of several threads and processes do not mix. Newlines become spaces. Keeps
+ * errno. */
 void rgpu_log(enum rgpu_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define rgpu_err(...)	rgpu_log(RGPU_LOG_ERR, __VA_ARGS__)

@@ -13,8 +13,8 @@
 static _Thread_local char last_why[RGPU_WHY_MAX];
 
 /*
- * Transports are counted, over forks too. The word, which a fork sets to zero in the child, holds the number of the first one that
- * this process opened itself: those before it are an ancestor's.
+ * Transports are counted, over forks too. The word, which a fork sets to zero in the child, holds the number of the first one
+ * that this process opened itself: those before it are an ancestor's.
  */
 static uint32_t *owner_word;
 static uint32_t opened;
@@ -44,8 +44,9 @@ static int ours(const struct rgpu_transport *t)
 {
 	if (*owner_word && t->owner >= *owner_word)
 		return 0;
-	return transport_why(-ECHILD, "this process is the child of a fork() and cannot use its parent's GPU session; start it with exec() or "
-				      "posix_spawn(), or first use CUDA after the fork");
+	return transport_why(
+		-ECHILD, "this process is the child of a fork() and cannot use its parent's GPU session; start it with exec() or "
+			 "posix_spawn(), or first use CUDA after the fork");
 }
 
 int rgpu_transport_open(struct rgpu_transport **out)
@@ -73,7 +74,8 @@ void rgpu_transport_close(struct rgpu_transport *t)
 
 const char *rgpu_transport_why(const struct rgpu_transport *t)
 {
-	if (t && t->k && *owner_word && t->owner >= *owner_word && __atomic_load_n(&t->k->state, __ATOMIC_ACQUIRE) == RGPU_SESSION_FAILED)
+	if (t && t->k && *owner_word && t->owner >= *owner_word &&
+	    __atomic_load_n(&t->k->state, __ATOMIC_ACQUIRE) == RGPU_SESSION_FAILED)
 		return t->ops->failed_why((struct rgpu_transport *)t);
 	return last_why;
 }
@@ -85,7 +87,7 @@ const char *rgpu_transport_name(const struct rgpu_transport *t)
 
 uint32_t rgpu_transport_driver_version(const struct rgpu_transport *t)
 {
-	struct rgpu_props p = { 0 };
+	struct rgpu_props p = {0};
 
 	if (!t->ndevices)
 		return 0;

@@ -50,8 +50,8 @@ struct rgpu_bo {
  */
 int rgpu_transport_open(struct rgpu_transport **out);
 void rgpu_transport_close(struct rgpu_transport *t);
-const char *rgpu_transport_why(const struct rgpu_transport *t); /* t may be NULL: why open failed */
-const char *rgpu_transport_name(const struct rgpu_transport *t); /* "kmod" or "direct" */
+const char *rgpu_transport_why(const struct rgpu_transport *t);		/* t may be NULL: why open failed */
+const char *rgpu_transport_name(const struct rgpu_transport *t);	/* "kmod" or "direct" */
 uint32_t rgpu_transport_driver_version(const struct rgpu_transport *t); /* from device 0's props header, see api/props.h */
 
 unsigned rgpu_transport_ndevices(const struct rgpu_transport *t);
@@ -72,9 +72,10 @@ void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo);
 /* The proxy sleeps (p->sq_event): wake it. */
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel);
 /*
- * A direct transport receives in the thread that waits, so a caller of it need not spin long before. The caller has set a->cq_event.
+ * Sleep until the CQ or the P page of this channel may have changed or the session's state did; -ETIMEDOUT; -EINTR: look and
+ * wait again. The caller has set a->cq_event before. A direct transport receives in the thread that waits, so spinning long
+ * before waiting gains nothing there.
  */
-/* Sleep until the CQ or the P page of this channel may have changed or the session's state did; -ETIMEDOUT; -EINTR: look and wait again. */
 int rgpu_transport_wait(struct rgpu_transport *t, uint32_t channel, int timeout_ms);
 
 /* rgpu-smi's way in: a relayed request (enum rgpu_control_op). @data is input and output. Returns bytes that came back. */

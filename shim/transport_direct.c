@@ -336,7 +336,7 @@ static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned 
 
 static int direct_channel(struct rgpu_transport *t, struct rgpu_channel *out)
 {
-	struct rgpu_relay_map m = { .sq_size = RGPU_SQ_DEFAULT, .cq_size = RGPU_CQ_DEFAULT };
+	struct rgpu_relay_map m = {.sq_size = RGPU_SQ_DEFAULT, .cq_size = RGPU_CQ_DEFAULT};
 	struct direct *d = of(t);
 	uint32_t id;
 	int err;
@@ -363,7 +363,7 @@ static int direct_channel(struct rgpu_transport *t, struct rgpu_channel *out)
 	err = rgpu_relay_open(d->relay, id);
 	if (err)
 		return transport_why(err, "no channel: %s", strerror(-err));
-	*out = (struct rgpu_channel){ id, d->k, (struct rgpu_apage *)m.a, m.p, (uint8_t *)m.sq, m.cq, m.sq_size, m.cq_size };
+	*out = (struct rgpu_channel){id, d->k, (struct rgpu_apage *)m.a, m.p, (uint8_t *)m.sq, m.cq, m.sq_size, m.cq_size};
 	return 0;
 }
 
@@ -392,7 +392,7 @@ static int direct_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgp
 	while (!bo->handle || *find_bo(d, bo->handle));
 	at = find_bo(d, bo->handle);
 	*at = bo;
-	*out = (struct rgpu_bo){ bo->handle, bo->base, bytes };
+	*out = (struct rgpu_bo){bo->handle, bo->base, bytes};
 	pthread_mutex_unlock(&d->lock);
 	return 0;
 }
@@ -493,7 +493,8 @@ int transport_direct_open(const char *server, struct rgpu_transport **out)
 	int err;
 
 	if (!path || !*path)
-		return transport_why(-EINVAL, "RGPU_SERVER is set but RGPU_KEY is not: it names the key file that rgpu-server --pair made");
+		return transport_why(
+			-EINVAL, "RGPU_SERVER is set but RGPU_KEY is not: it names the key file that rgpu-server --pair made");
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return transport_why(-ENOMEM, "no memory");

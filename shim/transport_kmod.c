@@ -10,13 +10,13 @@
 #include <unistd.h>
 #include "shim/transport_int.h"
 
-#define MINORS		64
-#define QUOTA_TRIES	30
-#define QUOTA_PAUSE_NS	100000000L
+#define MINORS	       64
+#define QUOTA_TRIES    30
+#define QUOTA_PAUSE_NS 100000000L
 
 struct kmod {
 	struct rgpu_transport base;
-	int *fd; /* of each device */
+	int *fd;     /* of each device */
 	int session; /* the fd that started it */
 };
 
@@ -46,7 +46,7 @@ static void kmod_close(struct rgpu_transport *t)
 /* Takes a device in. -EPROTO is for everybody; another error is this device's. */
 static int add_device(struct kmod *m, int fd, uint8_t server[RGPU_UUID_LEN])
 {
-	struct rgpu_info info = { .size = sizeof(info), .props_len = RGPU_PROPS_MAX };
+	struct rgpu_info info = {.size = sizeof(info), .props_len = RGPU_PROPS_MAX};
 	struct rgpu_device *d = &m->base.device[m->base.ndevices];
 	void *props = calloc(1, RGPU_PROPS_MAX);
 
@@ -59,8 +59,10 @@ static int add_device(struct kmod *m, int fd, uint8_t server[RGPU_UUID_LEN])
 	}
 	if (info.abi_major != RGPU_ABI_MAJOR) {
 		free(props);
-		return transport_why(-EPROTO, "this library speaks version %d.%d of the rgpu module's interface, the loaded module %u.%u: install the same "
-					      "release of both",
+		return transport_why(-EPROTO,
+				     "this library speaks version %d.%d of the rgpu module's interface, the loaded module %u.%u: "
+				     "install the same "
+				     "release of both",
 				     RGPU_ABI_MAJOR, RGPU_ABI_MINOR, info.abi_major, info.abi_minor);
 	}
 	/* One transport is one server: the first device's. */
@@ -83,17 +85,24 @@ static int add_device(struct kmod *m, int fd, uint8_t server[RGPU_UUID_LEN])
 static int none_found(int denied, int offline)
 {
 	if (denied >= 0)
-		return transport_why(-EACCES, "no permission for /dev/rgpu%d: is this user in the group rgpu, and does its cgroup allow the device?", denied);
+		return transport_why(
+			-EACCES,
+			"no permission for /dev/rgpu%d: is this user in the group rgpu, and does its cgroup allow the device?",
+			denied);
 	if (offline >= 0)
-		return transport_why(-ENODEV, "no GPU stands behind /dev/rgpu%d now: rgpu-proxy is not running or does not reach its server (look at its log)",
+		return transport_why(-ENODEV,
+				     "no GPU stands behind /dev/rgpu%d now: rgpu-proxy is not running or does not reach its "
+				     "server (look at its log)",
 				     offline);
-	return transport_why(-ENODEV, "there is no /dev/rgpu0: load the module (modprobe rgpu) and start rgpu-proxy, or set RGPU_SERVER=HOST:PORT and "
-				      "RGPU_KEY=FILE to go without it");
+	return transport_why(
+		-ENODEV,
+		"there is no /dev/rgpu0: load the module (modprobe rgpu) and start rgpu-proxy, or set RGPU_SERVER=HOST:PORT and "
+		"RGPU_KEY=FILE to go without it");
 }
 
 static int kmod_start(struct rgpu_transport *t, const unsigned *dev, unsigned n, const void *data, uint32_t data_len)
 {
-	struct rgpu_session_start s = { .size = sizeof(s), .data_len = data_len, .data_room = RGPU_CONTROL_MAX };
+	struct rgpu_session_start s = {.size = sizeof(s), .data_len = data_len, .data_room = RGPU_CONTROL_MAX};
 	char buf[RGPU_CONTROL_MAX + 1];
 	struct kmod *m = of(t);
 	void *k;
@@ -112,14 +121,16 @@ static int kmod_start(struct rgpu_transport *t, const unsigned *dev, unsigned n,
 	}
 	m->session = m->fd[dev[0]];
 	for (unsigned i = 1; i < n; i++) {
-		struct rgpu_session_join j = { .size = sizeof(j), .fd = m->session };
+		struct rgpu_session_join j = {.size = sizeof(j), .fd = m->session};
 
 		if (ioctl(m->fd[dev[i]], RGPU_IOC_SESSION_JOIN, &j)) {
 			err = -errno;
-			return transport_why(err, "device %u could not join the session: %s (see rgpu-proxy's log)", dev[i], strerror(-err));
+			return transport_why(err, "device %u could not join the session: %s (see rgpu-proxy's log)", dev[i],
+					     strerror(-err));
 		}
 		if (j.device != i)
-			return transport_why(-EPROTO, "device %u became number %u of the session, expected %u", dev[i], j.device, i);
+			return transport_why(-EPROTO, "device %u became number %u of the session, expected %u", dev[i], j.device,
+					     i);
 	}
 	k = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, m->session, RGPU_MMAP_KPAGE);
 	if (k == MAP_FAILED)
@@ -135,15 +146,17 @@ static void *map_ring(struct kmod *m, uint32_t channel, unsigned what, size_t by
 
 static int kmod_channel(struct rgpu_transport *t, struct rgpu_channel *out)
 {
-	struct rgpu_channel_create c = { .size = sizeof(c), .sq_size = RGPU_SQ_DEFAULT, .cq_size = RGPU_CQ_DEFAULT };
-	struct rgpu_channel_ref ref = { .size = sizeof(ref) };
+	struct rgpu_channel_create c = {.size = sizeof(c), .sq_size = RGPU_SQ_DEFAULT, .cq_size = RGPU_CQ_DEFAULT};
+	struct rgpu_channel_ref ref = {.size = sizeof(ref)};
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct kmod *m = of(t);
 	void *a, *p, *sq, *cq;
 	int err;
 
 	if (ioctl(m->session, RGPU_IOC_CHANNEL_CREATE, &c))
-		return transport_why(-errno, errno == ENOSPC ? "a program can have %d threads that use CUDA; this is one more (%s)" : "no channel of %d: %s",
+		return transport_why(-errno,
+				     errno == ENOSPC ? "a program can have %d threads that use CUDA; this is one more (%s)"
+						     : "no channel of %d: %s",
 				     RGPU_CHANNELS_MAX, strerror(errno));
 	a = map_ring(m, c.channel, RGPU_MMAP_APAGE, page, PROT_READ | PROT_WRITE);
 	p = map_ring(m, c.channel, RGPU_MMAP_PPAGE, page, PROT_READ);
@@ -163,7 +176,7 @@ static int kmod_channel(struct rgpu_transport *t, struct rgpu_channel *out)
 		ioctl(m->session, RGPU_IOC_CHANNEL_DESTROY, &ref);
 		return transport_why(err, "cannot map a channel's rings: %s", strerror(-err));
 	}
-	*out = (struct rgpu_channel){ c.channel, t->k, a, p, sq, cq, c.sq_size, c.cq_size };
+	*out = (struct rgpu_channel){c.channel, t->k, a, p, sq, cq, c.sq_size, c.cq_size};
 	return 0;
 }
 
@@ -172,7 +185,7 @@ static int kmod_channel(struct rgpu_transport *t, struct rgpu_channel *out)
  */
 static int create_bo(struct kmod *m, struct rgpu_bo_create *c)
 {
-	struct timespec pause = { .tv_nsec = QUOTA_PAUSE_NS };
+	struct timespec pause = {.tv_nsec = QUOTA_PAUSE_NS};
 
 	for (int i = 0;; i++) {
 		if (!ioctl(m->session, RGPU_IOC_BO_CREATE, c))
@@ -185,8 +198,8 @@ static int create_bo(struct kmod *m, struct rgpu_bo_create *c)
 
 static int kmod_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out)
 {
-	struct rgpu_bo_create c = { .size = sizeof(c), .bytes = bytes };
-	struct rgpu_bo_ref ref = { .size = sizeof(ref) };
+	struct rgpu_bo_create c = {.size = sizeof(c), .bytes = bytes};
+	struct rgpu_bo_ref ref = {.size = sizeof(ref)};
 	struct kmod *m = of(t);
 	void *base;
 	int err;
@@ -201,13 +214,13 @@ static int kmod_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgpu_
 		ioctl(m->session, RGPU_IOC_BO_DESTROY, &ref);
 		return transport_why(err, "cannot map a buffer object: %s", strerror(-err));
 	}
-	*out = (struct rgpu_bo){ c.handle, base, bytes };
+	*out = (struct rgpu_bo){c.handle, base, bytes};
 	return 0;
 }
 
 static void kmod_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo)
 {
-	struct rgpu_bo_ref ref = { .size = sizeof(ref), .handle = bo->handle };
+	struct rgpu_bo_ref ref = {.size = sizeof(ref), .handle = bo->handle};
 
 	munmap(bo->base, bo->bytes);
 	ioctl(of(t)->session, RGPU_IOC_BO_DESTROY, &ref); /* a handle that is not there is not there */
@@ -215,7 +228,7 @@ static void kmod_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo)
 
 static int kmod_kick(struct rgpu_transport *t, uint32_t channel)
 {
-	struct rgpu_channel_ref ref = { .size = sizeof(ref), .channel = channel };
+	struct rgpu_channel_ref ref = {.size = sizeof(ref), .channel = channel};
 
 	/* ESHUTDOWN: the K page says it. */
 	if (!ioctl(of(t)->session, RGPU_IOC_KICK, &ref) || errno == ESHUTDOWN)
@@ -225,7 +238,7 @@ static int kmod_kick(struct rgpu_transport *t, uint32_t channel)
 
 static int kmod_wait(struct rgpu_transport *t, uint32_t channel, int timeout_ms)
 {
-	struct rgpu_wait w = { .size = sizeof(w), .channel = channel, .timeout_ms = timeout_ms };
+	struct rgpu_wait w = {.size = sizeof(w), .channel = channel, .timeout_ms = timeout_ms};
 
 	if (!ioctl(of(t)->session, RGPU_IOC_WAIT, &w) || errno == ESHUTDOWN)
 		return 0;
@@ -240,7 +253,7 @@ static int kmod_wait(struct rgpu_transport *t, uint32_t channel, int timeout_ms)
  */
 static int observer(struct kmod *m)
 {
-	struct rgpu_session_start s = { .size = sizeof(s) };
+	struct rgpu_session_start s = {.size = sizeof(s)};
 	char path[64];
 	int fd, err;
 
@@ -258,7 +271,7 @@ static int observer(struct kmod *m)
 
 static int kmod_control(struct rgpu_transport *t, uint32_t op, void *data, uint32_t len, uint32_t room)
 {
-	struct rgpu_control c = { .size = sizeof(c), .op = op, .data_len = len, .data_room = room, .data = (uintptr_t)data };
+	struct rgpu_control c = {.size = sizeof(c), .op = op, .data_len = len, .data_room = room, .data = (uintptr_t)data};
 	struct kmod *m = of(t);
 	int fd, err;
 
@@ -281,7 +294,8 @@ static const char *kmod_failed_why(struct rgpu_transport *t)
 
 	switch (reason) {
 	case ETIMEDOUT:
-		transport_why(0, "the server (or rgpu-proxy) stayed away for too long and the session is lost; see rgpu-proxy's log");
+		transport_why(
+			0, "the server (or rgpu-proxy) stayed away for too long and the session is lost; see rgpu-proxy's log");
 		break;
 	case ENODEV:
 		transport_why(0, "the device was removed");

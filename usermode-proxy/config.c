@@ -36,7 +36,7 @@ static int set(struct texts *t, const char *name, const char *value, bool over, 
 		const char *name;
 		char *dst;
 		size_t room;
-	} at[] = { { "server", t->server, sizeof(t->server) }, { "key", t->key, sizeof(t->key) }, { "ctl", t->ctl, sizeof(t->ctl) } };
+	} at[] = {{"server", t->server, sizeof(t->server)}, {"key", t->key, sizeof(t->key)}, {"ctl", t->ctl, sizeof(t->ctl)}};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (!strcmp(name, at[i].name))
@@ -101,13 +101,14 @@ static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_W
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
 	static const struct option options[] = {
-		{ "server", required_argument, NULL, 's' }, { "key", required_argument, NULL, 'k' },  { "config", required_argument, NULL, 'c' },
-		{ "ctl", required_argument, NULL, 'd' },    { "foreground", no_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },	    { NULL, 0, NULL, 0 },
+		{"server", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
+		{"config", required_argument, NULL, 'c'}, {"ctl", required_argument, NULL, 'd'},
+		{"foreground", no_argument, NULL, 'f'},	  {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},	  {NULL, 0, NULL, 0},
 	};
-	static const char *const names[] = { ['s'] = "server", ['k'] = "key", ['d'] = "ctl" };
+	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl"};
 	const char *file = NULL;
-	struct texts t = { 0 };
+	struct texts t = {0};
 	int c, err = 0;
 
 	opterr = 0;
@@ -127,11 +128,12 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 			printf(usage, RGPU_DEFAULT_PORT);
 			return 1;
 		case 'V':
-			printf("rgpu-proxy 0.1, protocol %d.%d, module interface %d.%d\n", RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR, RGPU_ABI_MAJOR,
-			       RGPU_ABI_MINOR);
+			printf("rgpu-proxy 0.1, protocol %d.%d, module interface %d.%d\n", RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR,
+			       RGPU_ABI_MAJOR, RGPU_ABI_MINOR);
 			return 1;
 		default:
-			return rgpu_why(why, -EINVAL, "unknown option, or one without its value: %.60s; see rgpu-proxy --help", argv[optind - 1]);
+			return rgpu_why(why, -EINVAL, "unknown option, or one without its value: %.60s; see rgpu-proxy --help",
+					argv[optind - 1]);
 		}
 	}
 	if (!err && optind < argc)

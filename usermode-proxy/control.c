@@ -134,7 +134,8 @@ static ssize_t exchange(struct rgpu_ctl *c, uint16_t type, const void *req, size
 
 static int greet(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 {
-	struct rgpu_hello hello = { .magic = RGPU_MAGIC, .major = RGPU_WIRE_MAJOR, .minor = RGPU_WIRE_MINOR, .features = RGPU_FEATURES };
+	struct rgpu_hello hello = {
+		.magic = RGPU_MAGIC, .major = RGPU_WIRE_MAJOR, .minor = RGPU_WIRE_MINOR, .features = RGPU_FEATURES};
 	char text[RGPU_ADDR_TEXT_MAX];
 	struct rgpu_welcome w;
 	ssize_t n;
@@ -155,7 +156,9 @@ static int greet(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 	if (w.major != RGPU_WIRE_MAJOR) {
 		drop(c);
 		rgpu_addr_text(&c->server, text);
-		return rgpu_why(why, -EPROTO, "versions differ: this is %.60s (protocol %d.%d), the server at %.60s is %.60s (protocol %u.%u); install the same release on both",
+		return rgpu_why(why, -EPROTO,
+				"versions differ: this is %.60s (protocol %d.%d), the server at %.60s is %.60s (protocol %u.%u); "
+				"install the same release on both",
 				c->agent, RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR, text, w.agent, w.major, w.minor);
 	}
 	c->welcome = w;
@@ -265,7 +268,8 @@ int rgpu_ctl_devices(struct rgpu_ctl *c, struct rgpu_devices *out, char why[RGPU
 		err = parse_devices(c->buf, n, out);
 		if (err) {
 			rgpu_devices_free(out);
-			err = err == -EPROTO ? nonsense(c, "its list of devices is damaged", why) : rgpu_why(why, err, "no memory");
+			err = err == -EPROTO ? nonsense(c, "its list of devices is damaged", why)
+					     : rgpu_why(why, err, "no memory");
 		}
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -302,7 +306,7 @@ static int take_lease(struct rgpu_ctl *c, size_t len, const uint8_t sid[16], str
 }
 
 int rgpu_ctl_start(struct rgpu_ctl *c, bool resume, const struct rgpu_start *start, const void *data, struct rgpu_lease *out,
-		       char why[RGPU_WHY_MAX])
+		   char why[RGPU_WHY_MAX])
 {
 	uint8_t req[sizeof(*start) + RGPU_CONTROL_MAX];
 	ssize_t n;
@@ -313,15 +317,17 @@ int rgpu_ctl_start(struct rgpu_ctl *c, bool resume, const struct rgpu_start *sta
 	memcpy(req, start, sizeof(*start));
 	if (start->data_len)
 		memcpy(req + sizeof(*start), data, start->data_len);
-	n = request(c, resume ? RGPU_C_RESUME : RGPU_C_START, req, sizeof(*start) + start->data_len, RGPU_C_STARTED, START_MS, why);
+	n = request(c, resume ? RGPU_C_RESUME : RGPU_C_START, req, sizeof(*start) + start->data_len, RGPU_C_STARTED, START_MS,
+		    why);
 	err = n < 0 ? n : take_lease(c, n, start->sid, out, why);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
-static int simple(struct rgpu_ctl *c, uint16_t type, const uint8_t sid[16], uint32_t device, uint32_t index, char why[RGPU_WHY_MAX])
+static int simple(struct rgpu_ctl *c, uint16_t type, const uint8_t sid[16], uint32_t device, uint32_t index,
+		  char why[RGPU_WHY_MAX])
 {
-	struct rgpu_join req = { .device = device, .index = index };
+	struct rgpu_join req = {.device = device, .index = index};
 	ssize_t n;
 
 	memcpy(req.sid, sid, 16);

@@ -46,7 +46,7 @@ struct rgpu_lease {
 
 /* START, or RESUME. @data: start->data_len bytes. -ENOENT on resume: the server gave the session up. */
 int rgpu_ctl_start(struct rgpu_ctl *c, bool resume, const struct rgpu_start *start, const void *data, struct rgpu_lease *out,
-		       char why[RGPU_WHY_MAX]);
+		   char why[RGPU_WHY_MAX]);
 int rgpu_ctl_join(struct rgpu_ctl *c, const uint8_t sid[16], uint32_t device, uint32_t index, char why[RGPU_WHY_MAX]);
 int rgpu_ctl_end(struct rgpu_ctl *c, const uint8_t sid[16], char why[RGPU_WHY_MAX]);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The server's GPUs as /dev/rgpuN: describes them to the module, and takes them offline and online as the server goes and comes. */
+/* The server's GPUs as /dev/rgpuN: describes them to the module, and takes them offline and online as the server goes and comes.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@ static char server_text[RGPU_ADDR_TEXT_MAX];
 
 /* By minor: the server's index, −1 offline. Written by the thread. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static int table[MINORS] = { [0 ... MINORS - 1] = -1 };
+static int table[MINORS] = {[0 ... MINORS - 1] = -1};
 
 int devices_index(uint32_t minor)
 {
@@ -52,7 +53,8 @@ static void all_offline(void)
 	}
 }
 
-/* One of @have for a GPU: the one that was it before, else one that never was any, else one that nobody uses any more. NULL: none. */
+/* One of @have for a GPU: the one that was it before, else one that never was any, else one that nobody uses any more. NULL:
+ * none. */
 static struct kern_device *choose(struct kern_device *have, unsigned n, const bool *taken, const uint8_t uuid[RGPU_UUID_LEN],
 				  const struct rgpu_devices *all)
 {
@@ -131,7 +133,7 @@ static int come_online(char why[RGPU_WHY_MAX])
 
 static void pause_ms(int ms)
 {
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
 
 	nanosleep(&t, NULL);
 }
@@ -139,7 +141,7 @@ static void pause_ms(int ms)
 /* The connection is idle: that it is readable means that it ended. */
 static void stay(void)
 {
-	struct pollfd p = { .fd = rgpu_ctl_fd(ctl), .events = POLLIN };
+	struct pollfd p = {.fd = rgpu_ctl_fd(ctl), .events = POLLIN};
 
 	while (p.fd >= 0 && poll(&p, 1, -1) < 0 && errno == EINTR)
 		;

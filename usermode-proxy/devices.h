@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's GPUs as /dev/rgpuN: describes them to the module, and takes them offline and online as the server goes and comes. */
+/* The server's GPUs as /dev/rgpuN: describes them to the module, and takes them offline and online as the server goes and comes.
+ */
 #ifndef RGPU_PROXY_DEVICES_H
 #define RGPU_PROXY_DEVICES_H
 

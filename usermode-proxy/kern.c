@@ -185,7 +185,7 @@ static struct nl_msg *message(struct kern *nl, uint8_t cmd, int flags)
 /* Sends @msg (which it frees) and waits for the kernel's answer: @parse for each message of it. */
 static int transact(struct kern *nl, struct nl_msg *msg, const char *what, kern_parse parse, void *arg, char why[RGPU_WHY_MAX])
 {
-	struct pollfd p = { .fd = kern_fd(nl), .events = POLLIN };
+	struct pollfd p = {.fd = kern_fd(nl), .events = POLLIN};
 	int err;
 
 	pthread_mutex_lock(&nl->lock);
@@ -349,10 +349,11 @@ static int parse_session(struct nlattr **a, void *arg)
 	return 0;
 }
 
-static int dump(struct kern *nl, uint8_t cmd, const char *what, kern_parse parse, size_t size, void **out, unsigned *n, char why[RGPU_WHY_MAX])
+static int dump(struct kern *nl, uint8_t cmd, const char *what, kern_parse parse, size_t size, void **out, unsigned *n,
+		char why[RGPU_WHY_MAX])
 {
 	struct nl_msg *msg = message(nl, cmd, NLM_F_DUMP);
-	struct list l = { .size = size };
+	struct list l = {.size = size};
 	int err;
 
 	if (!msg)
@@ -413,14 +414,16 @@ int kern_dev_add(struct kern *nl, uint32_t *minor, char why[RGPU_WHY_MAX])
 	return transact(nl, msg, "adding a device", parse_minor, minor, why);
 }
 
-int kern_dev_online(struct kern *nl, uint32_t minor, const char *name, const uint8_t uuid[RGPU_UUID_LEN], const uint8_t server[RGPU_UUID_LEN],
-		  uint64_t mem_total, const void *props, uint32_t props_len, char why[RGPU_WHY_MAX])
+int kern_dev_online(struct kern *nl, uint32_t minor, const char *name, const uint8_t uuid[RGPU_UUID_LEN],
+		    const uint8_t server[RGPU_UUID_LEN], uint64_t mem_total, const void *props, uint32_t props_len,
+		    char why[RGPU_WHY_MAX])
 {
 	struct nl_msg *msg = message(nl, RGPU_CMD_DEV_SET, NLM_F_ACK);
 
-	if (!msg || nla_put_u32(msg, RGPU_A_DEVICE, minor) || nla_put_u8(msg, RGPU_A_ONLINE, 1) || nla_put_string(msg, RGPU_A_NAME, name) ||
-	    nla_put(msg, RGPU_A_UUID, RGPU_UUID_LEN, uuid) || nla_put(msg, RGPU_A_SERVER, RGPU_UUID_LEN, server) ||
-	    nla_put_u64(msg, RGPU_A_MEM_TOTAL, mem_total) || nla_put(msg, RGPU_A_PROPS, props_len, props))
+	if (!msg || nla_put_u32(msg, RGPU_A_DEVICE, minor) || nla_put_u8(msg, RGPU_A_ONLINE, 1) ||
+	    nla_put_string(msg, RGPU_A_NAME, name) || nla_put(msg, RGPU_A_UUID, RGPU_UUID_LEN, uuid) ||
+	    nla_put(msg, RGPU_A_SERVER, RGPU_UUID_LEN, server) || nla_put_u64(msg, RGPU_A_MEM_TOTAL, mem_total) ||
+	    nla_put(msg, RGPU_A_PROPS, props_len, props))
 		return no_memory(msg, why);
 	return transact(nl, msg, "describing a device", NULL, NULL, why);
 }

@@ -63,8 +63,9 @@ struct kern_device {
 };
 int kern_devices(struct kern *nl, struct kern_device **out, unsigned *n, char why[RGPU_WHY_MAX]);
 int kern_dev_add(struct kern *nl, uint32_t *minor, char why[RGPU_WHY_MAX]);
-int kern_dev_online(struct kern *nl, uint32_t minor, const char *name, const uint8_t uuid[RGPU_UUID_LEN], const uint8_t server[RGPU_UUID_LEN],
-		  uint64_t mem_total, const void *props, uint32_t props_len, char why[RGPU_WHY_MAX]);
+int kern_dev_online(struct kern *nl, uint32_t minor, const char *name, const uint8_t uuid[RGPU_UUID_LEN],
+		    const uint8_t server[RGPU_UUID_LEN], uint64_t mem_total, const void *props, uint32_t props_len,
+		    char why[RGPU_WHY_MAX]);
 int kern_dev_offline(struct kern *nl, uint32_t minor, char why[RGPU_WHY_MAX]);
 
 #endif

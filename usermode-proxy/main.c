@@ -67,7 +67,7 @@ static int try_register(const char *path, struct requests *rq, struct kern_limit
 
 static int become_proxy(const char *path, struct requests *rq, char why[RGPU_WHY_MAX])
 {
-	struct timespec pause = { .tv_nsec = REGISTER_EACH * 1000000L };
+	struct timespec pause = {.tv_nsec = REGISTER_EACH * 1000000L};
 	struct kern_limits limits;
 	int err;
 
@@ -89,9 +89,9 @@ static int become_proxy(const char *path, struct requests *rq, char why[RGPU_WHY
 /* Until a signal ends us, or the module does. */
 static int loop(struct requests *rq, int signals, char why[RGPU_WHY_MAX])
 {
-	struct pollfd p[3] = {
-		{ .fd = kern_fd(rq->kern), .events = POLLIN }, { .fd = rq->ctl_fd, .events = POLLIN }, { .fd = signals, .events = POLLIN }
-	};
+	struct pollfd p[3] = {{.fd = kern_fd(rq->kern), .events = POLLIN},
+			      {.fd = rq->ctl_fd, .events = POLLIN},
+			      {.fd = signals, .events = POLLIN}};
 	int err;
 
 	for (;;) {
@@ -111,7 +111,7 @@ static int loop(struct requests *rq, int signals, char why[RGPU_WHY_MAX])
 
 static int catch_signals(void)
 {
-	struct sigaction bus = { .sa_handler = on_sigbus };
+	struct sigaction bus = {.sa_handler = on_sigbus};
 	sigset_t end;
 
 	sigaction(SIGBUS, &bus, NULL);
@@ -137,7 +137,7 @@ static void raise_fd_limit(void)
 
 static int run(const struct proxy_config *cfg, char why[RGPU_WHY_MAX])
 {
-	struct requests rq = { .server = cfg->server };
+	struct requests rq = {.server = cfg->server};
 	int signals = catch_signals(), err;
 	struct rgpu_ctl *ctl;
 

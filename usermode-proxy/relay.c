@@ -126,7 +126,7 @@ bool relay_pump(struct rgpu_relay *r)
 /* Tells everybody about the end, once. The lock is held, and dropped meanwhile. */
 static void tell_failed(struct rgpu_relay *r)
 {
-	struct rgpu_error_frame bye = { .err = -r->failed };
+	struct rgpu_error_frame bye = {.err = -r->failed};
 
 	r->told = true;
 	if (r->link && !r->lost_at) {
@@ -186,7 +186,7 @@ static void drain(int fd)
 
 static void doze(struct rgpu_relay *r, int ms)
 {
-	struct pollfd p = { .fd = r->poke_fd, .events = POLLIN };
+	struct pollfd p = {.fd = r->poke_fd, .events = POLLIN};
 
 	if (poll(&p, 1, ms) > 0)
 		drain(r->poke_fd);
@@ -235,8 +235,9 @@ static void recover(struct rgpu_relay *r)
 			break;
 		if (rgpu_now_ns() >= deadline) {
 			rgpu_addr_text(&r->server, server);
-			relay_fail(r, -ETIMEDOUT, "the server %.60s was away for longer than %u s and the session is lost; last try: %.120s", server,
-				   r->lease.grace_ms / 1000, why);
+			relay_fail(r, -ETIMEDOUT,
+				   "the server %.60s was away for longer than %u s and the session is lost; last try: %.120s",
+				   server, r->lease.grace_ms / 1000, why);
 			break;
 		}
 		pthread_mutex_unlock(&r->lock);
@@ -288,8 +289,8 @@ static void tick(struct rgpu_relay *r)
 }
 
 struct nap {
-	uint32_t waits; /* program's waits when the thread last slept */
-	bool deprived;	/* they receive: the link is not polled */
+	uint32_t waits;	 /* program's waits when the thread last slept */
+	bool deprived;	 /* they receive: the link is not polled */
 	unsigned rounds; /* since kicks were last collected */
 };
 
@@ -311,7 +312,7 @@ static void collect_kicks(struct rgpu_relay *r, struct nap *nap, bool gone)
 static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
 {
 	uint32_t waits = __atomic_load_n(&r->waits, __ATOMIC_SEQ_CST);
-	struct pollfd p[3] = { { .fd = r->poke_fd, .events = POLLIN }, { .fd = r->event_fd, .events = POLLIN }, { .fd = -1 } };
+	struct pollfd p[3] = {{.fd = r->poke_fd, .events = POLLIN}, {.fd = r->event_fd, .events = POLLIN}, {.fd = -1}};
 	int ms = TICK_MS, n;
 
 	__atomic_store_n(&r->sleeping, 1, __ATOMIC_SEQ_CST);
@@ -333,7 +334,8 @@ static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
 		ms = CREDIT_MS;
 	else if (r->ack_lazy)
 		ms = ACK_MS;
-	if ((!r->failed && (r->lost_at || (!r->blocked && relay_tx_work(r)))) || stopping(r) || __atomic_load_n(&r->again, __ATOMIC_SEQ_CST))
+	if ((!r->failed && (r->lost_at || (!r->blocked && relay_tx_work(r)))) || stopping(r) ||
+	    __atomic_load_n(&r->again, __ATOMIC_SEQ_CST))
 		ms = 0;
 	if (!relay_unlock(r)) {
 		n = poll(p, 3, ms);
@@ -377,7 +379,7 @@ static bool spin(struct rgpu_relay *r)
 static void *relay_main(void *arg)
 {
 	struct rgpu_relay *r = arg;
-	struct nap nap = { 0 };
+	struct nap nap = {0};
 	uint32_t n;
 
 	pthread_mutex_lock(&r->lock);
@@ -419,7 +421,7 @@ int rgpu_relay_run(struct rgpu_relay *r, unsigned grace_ms)
 
 void rgpu_relay_bye(struct rgpu_relay *r)
 {
-	struct rgpu_error_frame end = { .text = "the program ended the session" };
+	struct rgpu_error_frame end = {.text = "the program ended the session"};
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);

@@ -48,14 +48,14 @@ struct rgpu_relay_ops {
 
 	/* A new lease by RESUME; blocks. Without it a lost connection is the end. */
 	int (*lease)(void *arg, struct rgpu_lease *out, char why[RGPU_WHY_MAX]);
-	void (*live)(void *arg);			       /* attached (again): calls will be answered */
+	void (*live)(void *arg);				/* attached (again): calls will be answered */
 	void (*failed)(void *arg, int reason, const char *why); /* the session is over; reason is a negative errno */
-	void (*gone)(void *arg);			       /* kicked() said so: nothing is left to do but rgpu_relay_free() */
+	void (*gone)(void *arg); /* kicked() said so: nothing is left to do but rgpu_relay_free() */
 };
 
 /*
- * @event_fd polls readable while kicked() has bits, or HUP when the session is gone; the caller's, outlives the relay. -1: none, kicks come by
- * rgpu_relay_kick(). NULL: no memory.
+ * @event_fd polls readable while kicked() has bits, or HUP when the session is gone; the caller's, outlives the relay. -1: none,
+ * kicks come by rgpu_relay_kick(). NULL: no memory.
  */
 struct rgpu_relay *rgpu_relay_new(const struct rgpu_relay_ops *ops, void *arg, const struct rgpu_addr *server, int event_fd);
 
@@ -63,12 +63,13 @@ struct rgpu_relay *rgpu_relay_new(const struct rgpu_relay_ops *ops, void *arg, c
 int rgpu_relay_attach(struct rgpu_relay *r, const struct rgpu_lease *lease, char why[RGPU_WHY_MAX]);
 
 /*
- * Starts the thread; all signals are blocked in it. Without an attach before, it begins with lease(), and tries that for @grace_ms,
- * a lease's grace being unknown yet.
+ * Starts the thread; all signals are blocked in it. Without an attach before, it begins with lease(), and tries that for
+ * @grace_ms, a lease's grace being unknown yet.
  */
 int rgpu_relay_run(struct rgpu_relay *r, unsigned grace_ms);
 
-/* Tells the server that the session is over, when the connection allows it within about a second; the session fails with -ESHUTDOWN. */
+/* Tells the server that the session is over, when the connection allows it within about a second; the session fails with
+ * -ESHUTDOWN. */
 void rgpu_relay_bye(struct rgpu_relay *r);
 
 /* Ends the thread, which may take as long as lease() or a connect does, and frees all. @bye: rgpu_relay_bye() before. */

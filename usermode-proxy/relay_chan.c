@@ -111,7 +111,7 @@ void relay_chan_free_all(struct rgpu_relay *r)
 
 int relay_kicks(struct rgpu_relay *r)
 {
-	uint64_t bits[RGPU_CHANNELS_MAX / 64] = { 0 };
+	uint64_t bits[RGPU_CHANNELS_MAX / 64] = {0};
 	int err;
 
 	if (!r->ops->kicked)

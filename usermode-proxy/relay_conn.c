@@ -13,7 +13,7 @@
 /* Blocks. The lock is not held: nothing of the relay but its server's address is used. */
 int relay_connect(struct rgpu_relay *r, const struct rgpu_lease *lease, struct rgpu_link **out, char why[RGPU_WHY_MAX])
 {
-	struct rgpu_preface pre = { .lease = lease->lease };
+	struct rgpu_preface pre = {.lease = lease->lease};
 	char inner[RGPU_WHY_MAX];
 	struct rgpu_link *l;
 	int fd, err;
@@ -62,14 +62,16 @@ static unsigned named(struct rgpu_relay *r, struct rgpu_attach_channel *list)
 	return n;
 }
 
-static int take_attached(struct rgpu_relay *r, const struct rgpu_attach_channel *asked, const struct rgpu_attached_channel *got, unsigned n)
+static int take_attached(struct rgpu_relay *r, const struct rgpu_attach_channel *asked, const struct rgpu_attached_channel *got,
+			 unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct chan *c = r->chan[got[i].channel < RGPU_CHANNELS_MAX ? got[i].channel : 0];
 		int err;
 
 		if (got[i].channel != asked[i].channel)
-			return relay_fail(r, -EPROTO, "the server attached channel %u where %u was asked for", got[i].channel, asked[i].channel);
+			return relay_fail(r, -EPROTO, "the server attached channel %u where %u was asked for", got[i].channel,
+					  asked[i].channel);
 		if (c->state != CHAN_OPEN)
 			continue; /* destroyed meanwhile */
 		err = relay_tx_skip(r, c, got[i].received);
@@ -109,16 +111,19 @@ int relay_attach(struct rgpu_relay *r, struct rgpu_link *link, char why[RGPU_WHY
 	if (!len)
 		len = rgpu_link_recv_frame(link, &f, x->got, sizeof(x->got) + sizeof(x->bye), STEP_MS);
 	if (len < 0)
-		rgpu_why(why, len, "attaching to the session: %.200s", rgpu_link_why(link)[0] ? rgpu_link_why(link) : strerror(-len));
+		rgpu_why(why, len, "attaching to the session: %.200s",
+			 rgpu_link_why(link)[0] ? rgpu_link_why(link) : strerror(-len));
 
 	pthread_mutex_lock(&r->lock);
 	if (len < 0) {
 		err = len;
 	} else if (f.type == RGPU_D_BYE && len == sizeof(x->bye)) {
 		memcpy(&x->bye, x->got, sizeof(x->bye));
-		err = relay_fail(r, x->bye.err > 0 && x->bye.err < 512 ? -x->bye.err : -ECONNABORTED, "%.*s", (int)sizeof(x->bye.text), x->bye.text);
+		err = relay_fail(r, x->bye.err > 0 && x->bye.err < 512 ? -x->bye.err : -ECONNABORTED, "%.*s",
+				 (int)sizeof(x->bye.text), x->bye.text);
 	} else if (f.type != RGPU_D_ATTACHED || len != (ssize_t)(n * sizeof(x->got[0]))) {
-		err = relay_fail(r, -EPROTO, "the server answered ATTACH of %u channels with frame type %u of %zd bytes", n, f.type, len);
+		err = relay_fail(r, -EPROTO, "the server answered ATTACH of %u channels with frame type %u of %zd bytes", n,
+				 f.type, len);
 	} else {
 		err = take_attached(r, x->asked, x->got, n);
 	}

@@ -138,7 +138,7 @@ static bool receive_once(struct rgpu_relay *r, struct chan *c, struct pollfd *p)
 
 static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline)
 {
-	struct pollfd p[2] = { { .fd = -1 }, { .fd = r->rx_fd, .events = POLLIN } };
+	struct pollfd p[2] = {{.fd = -1}, {.fd = r->rx_fd, .events = POLLIN}};
 	int64_t spin_ns = __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED), until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
 	uint64_t count;
 	int n, ms;

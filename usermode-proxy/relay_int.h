@@ -7,13 +7,14 @@
 #include "lib/link.h"
 #include "usermode-proxy/relay.h"
 
-#define STAGE_SIZE   (384u << 10)  /* small frames on their way into the link */
-#define STAGE_FULL   (128u << 10)  /* no new frame is begun beyond */
-#define RECORDS_MAX  (64u << 10)   /* no record is added to a frame that has this much */
-#define RX_READ	     (64u << 10)   /* read at once while no frame asks for more */
-#define RX_SIZE	     (RGPU_FRAME_MAX + sizeof(struct rgpu_frame) + RX_READ)
-#define HELD_MAX     (16u << 20)   /* replies of one channel that wait for room in its CQ; credit keeps it far below, but for QUIET ones */
-#define BO_BUCKETS   1024u
+#define STAGE_SIZE  (384u << 10) /* small frames on their way into the link */
+#define STAGE_FULL  (128u << 10) /* no new frame is begun beyond */
+#define RECORDS_MAX (64u << 10)	 /* no record is added to a frame that has this much */
+#define RX_READ	    (64u << 10)	 /* read at once while no frame asks for more */
+#define RX_SIZE	    (RGPU_FRAME_MAX + sizeof(struct rgpu_frame) + RX_READ)
+#define HELD_MAX                                                                                                                 \
+	(16u << 20) /* replies of one channel that wait for room in its CQ; credit keeps it far below, but for QUIET ones */
+#define BO_BUCKETS 1024u
 
 /* A mapped buffer object. In the table while the session uses it; users are transfers in progress. */
 struct relay_bo {
@@ -33,11 +34,11 @@ struct chan {
 	struct rgpu_relay_map m;
 
 	/* Towards the server. Indices are the ring's, seqs the records'. */
-	uint32_t head;	  /* as p->sq_head, which the program could not change, but a successor inherits */
-	uint32_t next;	  /* first byte not looked at */
-	uint64_t seq;	  /* last record handed to the link, bytes included when pay.n == 0 */
+	uint32_t head;	   /* as p->sq_head, which the program could not change, but a successor inherits */
+	uint32_t next;	   /* first byte not looked at */
+	uint64_t seq;	   /* last record handed to the link, bytes included when pay.n == 0 */
 	uint64_t received; /* last record that the server granted */
-	uint32_t *ends;	  /* [seq & ends_mask]: index behind record seq */
+	uint32_t *ends;	   /* [seq & ends_mask]: index behind record seq */
 	uint32_t ends_mask;
 	uint64_t sent, allowed; /* credit, bytes on this connection */
 	struct {
@@ -64,9 +65,9 @@ struct chan {
 	uint64_t rseq_in; /* last reply received: published or held */
 
 	/* Direct mode: the program's waiter. */
-	uint32_t latched;  /* atomic: a kick not yet taken by a wait; also the futex */
-	uint32_t waiter;   /* atomic: enum waiter_kind */
-	unsigned quick;	   /* kicks without a wait between */
+	uint32_t latched; /* atomic: a kick not yet taken by a wait; also the futex */
+	uint32_t waiter;  /* atomic: enum waiter_kind */
+	unsigned quick;	  /* kicks without a wait between */
 };
 
 enum waiter_kind { WAITER_NONE, WAITER_FUTEX, WAITER_POLL };
@@ -92,8 +93,8 @@ struct rgpu_relay {
 
 	struct rgpu_link *link;
 	struct rgpu_lease lease;
-	int64_t lost_at;   /* when the link was lost, 0 while it is there */
-	int failed;	   /* negative errno, told by failed() once the lock is dropped */
+	int64_t lost_at; /* when the link was lost, 0 while it is there */
+	int failed;	 /* negative errno, told by failed() once the lock is dropped */
 	bool told, gone, inline_only;
 	char why[RGPU_WHY_MAX];
 
@@ -108,10 +109,10 @@ struct rgpu_relay {
 	const uint8_t *bulk;
 	uint32_t bulk_len, bulk_at;
 	struct relay_bo *bulk_bo; /* NULL: no bulk */
-	unsigned turn; /* whose payload goes next */
-	bool ack_lazy;	 /* some channel has something to acknowledge, not urgently */
-	bool poll_credit; /* some channel waits for the program to read its CQ: look again soon */
-	bool blocked;	 /* the socket took no more */
+	unsigned turn;		  /* whose payload goes next */
+	bool ack_lazy;		  /* some channel has something to acknowledge, not urgently */
+	bool poll_credit;	  /* some channel waits for the program to read its CQ: look again soon */
+	bool blocked;		  /* the socket took no more */
 
 	/* In: a buffer of frames, or bytes on their way into a buffer object. */
 	uint8_t *rx;

@@ -16,13 +16,14 @@ static int ring_room(struct rgpu_relay *r, struct chan *c, uint32_t len, uint32_
 	uint32_t to_end = c->m.cq_size - (c->cq_tail & (c->m.cq_size - 1));
 
 	if (used > c->m.cq_size || used % RGPU_REC_ALIGN)
-		return relay_fail(r, -EBADMSG, "the program broke the completion ring of channel %u: %u bytes used of %u", c->id, used,
-				  c->m.cq_size);
+		return relay_fail(r, -EBADMSG, "the program broke the completion ring of channel %u: %u bytes used of %u", c->id,
+				  used, c->m.cq_size);
 	*pad = len > to_end ? to_end : 0;
 	if (len + *pad <= c->m.cq_size - used)
 		return 0;
 	if (!used && len > c->m.cq_size / 2)
-		return relay_fail(r, -EMSGSIZE, "a reply of %u bytes does not fit in channel %u's completion ring of %u", len, c->id, c->m.cq_size);
+		return relay_fail(r, -EMSGSIZE, "a reply of %u bytes does not fit in channel %u's completion ring of %u", len,
+				  c->id, c->m.cq_size);
 	return -ENOSPC;
 }
 
@@ -41,7 +42,7 @@ static int publish(struct rgpu_relay *r, struct chan *c, const struct rgpu_rep *
 		if (err)
 			return err;
 		if (pad) {
-			struct rgpu_rep end = { .len = pad, .flags = RGPU_REP_PAD };
+			struct rgpu_rep end = {.len = pad, .flags = RGPU_REP_PAD};
 
 			memcpy(c->m.cq + (next & (c->m.cq_size - 1)), &end, pad < sizeof(end) ? pad : sizeof(end));
 			next += pad;
@@ -99,7 +100,8 @@ static void update_credit(struct rgpu_relay *r, struct chan *c)
 static int hold(struct rgpu_relay *r, struct chan *c, const uint8_t *bytes, uint32_t len)
 {
 	if (len > HELD_MAX - c->held_len)
-		return relay_fail(r, -ENOBUFS, "channel %u has %u bytes of replies that the program does not read", c->id, c->held_len);
+		return relay_fail(r, -ENOBUFS, "channel %u has %u bytes of replies that the program does not read", c->id,
+				  c->held_len);
 	if (len > c->held_room - c->held_len) {
 		uint32_t room = c->held_room ? 2 * c->held_room : 2 * RGPU_REP_MAX;
 		uint8_t *held = realloc(c->held, room);
@@ -156,15 +158,17 @@ static int on_replies(struct rgpu_relay *r, struct chan *c, const uint8_t *buf, 
 		memcpy(&rep, buf, sizeof(rep));
 		if (rep.len < sizeof(rep) || rep.len > RGPU_REP_MAX || rep.len % RGPU_REC_ALIGN || rep.len > len ||
 		    rep.body_len > rep.len - sizeof(rep) || rep.flags & ~RGPU_REP_QUIET)
-			return relay_fail(r, -EPROTO, "the server sent a damaged reply: %u bytes, body %u, flags %#x", rep.len, rep.body_len,
-					  rep.flags);
+			return relay_fail(r, -EPROTO, "the server sent a damaged reply: %u bytes, body %u, flags %#x", rep.len,
+					  rep.body_len, rep.flags);
 		if (rep.rseq != last + 1 || !rep.seq || rep.seq > c->seq)
-			return relay_fail(r, -EPROTO, "the server sent reply %llu to record %llu on channel %u after reply %llu, record %llu",
-					  (unsigned long long)rep.rseq, (unsigned long long)rep.seq, c->id, (unsigned long long)last,
-					  (unsigned long long)c->seq);
+			return relay_fail(r, -EPROTO,
+					  "the server sent reply %llu to record %llu on channel %u after reply %llu, record %llu",
+					  (unsigned long long)rep.rseq, (unsigned long long)rep.seq, c->id,
+					  (unsigned long long)last, (unsigned long long)c->seq);
 		if (!(rep.flags & RGPU_REP_QUIET)) {
 			if (c->reply_in >= c->reply_allow)
-				return relay_fail(r, -EPROTO, "the server sent more replies on channel %u than it was allowed to", c->id);
+				return relay_fail(r, -EPROTO, "the server sent more replies on channel %u than it was allowed to",
+						  c->id);
 			c->reply_in += rep.len;
 		}
 		err = c->held_len ? -ENOSPC : publish(r, c, &rep, buf);
@@ -249,7 +253,8 @@ static int on_channel_frame(struct rgpu_relay *r, const struct rgpu_frame *f, co
 	struct chan *c = relay_chan(r, f->channel);
 
 	if (!c)
-		return relay_fail(r, -EPROTO, "the server sent frame type %u for channel %u, which it cannot know", f->type, f->channel);
+		return relay_fail(r, -EPROTO, "the server sent frame type %u for channel %u, which it cannot know", f->type,
+				  f->channel);
 	if (c->state != CHAN_OPEN)
 		return 0;
 	return f->type == RGPU_D_GRANT ? on_grant(r, c, buf, f->len) : on_replies(r, c, buf, f->len);
@@ -294,7 +299,8 @@ static int parse(struct rgpu_relay *r)
 			uint32_t n;
 
 			if (f.len <= sizeof(d) || !c)
-				return relay_fail(r, -EPROTO, "the server sent a DATA frame of %u bytes for channel %u", f.len, f.channel);
+				return relay_fail(r, -EPROTO, "the server sent a DATA frame of %u bytes for channel %u", f.len,
+						  f.channel);
 			if (have < sizeof(d))
 				return 0;
 			memcpy(&d, buf, sizeof(d));
@@ -326,7 +332,8 @@ static ssize_t receive(struct rgpu_relay *r)
 	if (r->data_left) {
 		uint8_t waste[4096];
 
-		n = rgpu_link_read(r->link, r->data ? r->data : waste, r->data || r->data_left < sizeof(waste) ? r->data_left : sizeof(waste));
+		n = rgpu_link_read(r->link, r->data ? r->data : waste,
+				   r->data || r->data_left < sizeof(waste) ? r->data_left : sizeof(waste));
 		if (n > 0)
 			moved_data(r, n);
 		return n;

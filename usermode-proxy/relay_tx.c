@@ -10,7 +10,7 @@
 
 bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const void *payload, uint32_t len)
 {
-	struct rgpu_frame hdr = { .len = len, .type = type, .channel = channel };
+	struct rgpu_frame hdr = {.len = len, .type = type, .channel = channel};
 
 	if (STAGE_SIZE - r->stage_len < sizeof(hdr) + len)
 		return false;
@@ -23,7 +23,7 @@ bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const vo
 
 static void stage_ack(struct rgpu_relay *r, struct chan *c)
 {
-	struct rgpu_ack ack = { .published = c->published, .allow = c->reply_may };
+	struct rgpu_ack ack = {.published = c->published, .allow = c->reply_may};
 
 	if (!relay_stage(r, RGPU_D_ACK, c->id, &ack, sizeof(ack)))
 		return; /* stays due */
@@ -39,7 +39,8 @@ static int ring_avail(struct rgpu_relay *r, struct chan *c, uint32_t *avail)
 	uint32_t tail = __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE), n = tail - c->next;
 
 	if (n > c->m.sq_size - (c->next - c->head) || n % RGPU_REC_ALIGN)
-		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: its tail %u does not follow %u", c->id, tail, c->next);
+		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: its tail %u does not follow %u", c->id,
+				  tail, c->next);
 	*avail = n;
 	return 0;
 }
@@ -76,27 +77,31 @@ static int peek(struct rgpu_relay *r, struct chan *c, struct rgpu_rec *rec)
 		if (!(rec->flags & RGPU_REC_PAD))
 			break;
 		if (rec->len != to_end || rec->len > avail)
-			return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: a PAD of %u bytes, %u to the ring's end", c->id,
-					  rec->len, to_end);
+			return relay_fail(r, -EBADMSG,
+					  "the program broke the ring of channel %u: a PAD of %u bytes, %u to the ring's end",
+					  c->id, rec->len, to_end);
 		c->next += rec->len;
 		if (c->received == c->seq)
 			set_head(c, c->next, c->received);
 		else
 			c->ends[c->seq & c->ends_mask] = c->next;
 	}
-	if (rec->len < sizeof(*rec) || rec->len % RGPU_REC_ALIGN || rec->len > RGPU_REC_MAX || rec->len > avail || rec->len > to_end)
-		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: a record of %u bytes, %u published", c->id, rec->len,
-				  avail);
-	if (rec->nseg > RGPU_SEG_MAX || rec->len < sizeof(*rec) + rec->nseg * sizeof(struct rgpu_seg) || rec->flags & ~RGPU_REC_FENCE)
-		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: a record with %u segments in %u bytes, flags %#x", c->id,
-				  rec->nseg, rec->len, rec->flags);
+	if (rec->len < sizeof(*rec) || rec->len % RGPU_REC_ALIGN || rec->len > RGPU_REC_MAX || rec->len > avail ||
+	    rec->len > to_end)
+		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: a record of %u bytes, %u published",
+				  c->id, rec->len, avail);
+	if (rec->nseg > RGPU_SEG_MAX || rec->len < sizeof(*rec) + rec->nseg * sizeof(struct rgpu_seg) ||
+	    rec->flags & ~RGPU_REC_FENCE)
+		return relay_fail(r, -EBADMSG,
+				  "the program broke the ring of channel %u: a record with %u segments in %u bytes, flags %#x",
+				  c->id, rec->nseg, rec->len, rec->flags);
 	return 1;
 }
 
 /* Checks the segments against the buffer objects, and notes those to send. */
 static int take_segments(struct rgpu_relay *r, struct chan *c, const struct rgpu_rec *rec, const uint8_t *bytes)
 {
-	uint64_t sum[2] = { 0, 0 };
+	uint64_t sum[2] = {0, 0};
 
 	for (unsigned i = 0; i < rec->nseg; i++) {
 		struct relay_bo *bo;
@@ -106,15 +111,19 @@ static int take_segments(struct rgpu_relay *r, struct chan *c, const struct rgpu
 		memcpy(&s, bytes + sizeof(*rec) + i * sizeof(s), sizeof(s));
 		send = s.dir == RGPU_SEG_SEND;
 		if (!send && s.dir != RGPU_SEG_RECV)
-			return relay_fail(r, -EBADMSG, "channel %u, record %llu: segment %u has direction %u", c->id, (unsigned long long)rec->seq,
-					  i, s.dir);
+			return relay_fail(r, -EBADMSG, "channel %u, record %llu: segment %u has direction %u", c->id,
+					  (unsigned long long)rec->seq, i, s.dir);
 		bo = relay_bo_get(r, s.bo);
 		if (!bo)
 			return relay_fail(r, -EBADMSG, "channel %u, record %llu: there is no buffer object %u", c->id,
 					  (unsigned long long)rec->seq, s.bo);
-		if (s.off > bo->bytes || s.len > bo->bytes - s.off || s.len > RGPU_CHUNK_MAX || (sum[send] += s.len) > RGPU_CHUNK_MAX) {
-			relay_fail(r, -EBADMSG, "channel %u, record %llu: segment %u (%llu bytes at %llu of buffer object %u) is out of bounds",
-				   c->id, (unsigned long long)rec->seq, i, (unsigned long long)s.len, (unsigned long long)s.off, s.bo);
+		if (s.off > bo->bytes || s.len > bo->bytes - s.off || s.len > RGPU_CHUNK_MAX ||
+		    (sum[send] += s.len) > RGPU_CHUNK_MAX) {
+			relay_fail(
+				r, -EBADMSG,
+				"channel %u, record %llu: segment %u (%llu bytes at %llu of buffer object %u) is out of bounds",
+				c->id, (unsigned long long)rec->seq, i, (unsigned long long)s.len, (unsigned long long)s.off,
+				s.bo);
 			relay_bo_put(r, bo);
 			return r->failed;
 		}
@@ -177,7 +186,7 @@ static int take_record(struct rgpu_relay *r, struct chan *c, uint8_t *dst, bool 
 /* A frame of records of one channel. Whether there was one. */
 static bool stage_records(struct rgpu_relay *r, struct chan *c)
 {
-	struct rgpu_frame hdr = { .type = RGPU_D_RECORDS, .channel = c->id };
+	struct rgpu_frame hdr = {.type = RGPU_D_RECORDS, .channel = c->id};
 	bool last = false;
 
 	while (!last && c->sent < c->allowed && hdr.len < RECORDS_MAX) {
@@ -199,7 +208,7 @@ static bool stage_records(struct rgpu_relay *r, struct chan *c)
 /* The next piece of the payload of one channel, behind what is staged. */
 static bool stage_payload(struct rgpu_relay *r, struct chan *c)
 {
-	struct rgpu_frame hdr = { .type = RGPU_D_PAYLOAD, .channel = c->id };
+	struct rgpu_frame hdr = {.type = RGPU_D_PAYLOAD, .channel = c->id};
 	struct relay_bo *bo = c->pay.seg[c->pay.cur].bo;
 	uint64_t left = c->pay.seg[c->pay.cur].len - c->pay.done;
 	const uint8_t *from;
@@ -388,17 +397,17 @@ int relay_tx_skip(struct rgpu_relay *r, struct chan *c, uint64_t received)
 	int err;
 
 	if (received < acked)
-		return relay_fail(r, -EPROTO, "the server lost records %llu to %llu of channel %u", (unsigned long long)received + 1,
-				  (unsigned long long)acked, c->id);
+		return relay_fail(r, -EPROTO, "the server lost records %llu to %llu of channel %u",
+				  (unsigned long long)received + 1, (unsigned long long)acked, c->id);
 	c->next = c->head;
 	c->seq = c->received = received;
 	while ((err = peek(r, c, &rec)) > 0) {
 		if (!last && (!rec.seq || rec.seq > acked + 1))
-			return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: record %llu follows %llu", c->id,
-					  (unsigned long long)rec.seq, (unsigned long long)acked);
+			return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: record %llu follows %llu",
+					  c->id, (unsigned long long)rec.seq, (unsigned long long)acked);
 		if (last && rec.seq != last + 1)
-			return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: record %llu follows %llu", c->id,
-					  (unsigned long long)rec.seq, (unsigned long long)last);
+			return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: record %llu follows %llu",
+					  c->id, (unsigned long long)rec.seq, (unsigned long long)last);
 		if (rec.seq > received)
 			break;
 		last = rec.seq;
@@ -419,9 +428,11 @@ int relay_tx_granted(struct rgpu_relay *r, struct chan *c, uint64_t received, ui
 	uint64_t whole = c->pay.n ? c->seq - 1 : c->seq;
 
 	if (received < c->received || received > whole || allow < c->allowed)
-		return relay_fail(r, -EPROTO, "the server granted nonsense on channel %u: received %llu (of %llu to %llu), allowed %llu after %llu",
-				  c->id, (unsigned long long)received, (unsigned long long)c->received, (unsigned long long)whole,
-				  (unsigned long long)allow, (unsigned long long)c->allowed);
+		return relay_fail(
+			r, -EPROTO,
+			"the server granted nonsense on channel %u: received %llu (of %llu to %llu), allowed %llu after %llu",
+			c->id, (unsigned long long)received, (unsigned long long)c->received, (unsigned long long)whole,
+			(unsigned long long)allow, (unsigned long long)c->allowed);
 	c->allowed = allow;
 	if (received == c->received)
 		return 0;

@@ -46,7 +46,8 @@ static void answer(struct job *j, int status, const void *data, uint32_t len)
 		rgpu_err("%s", why);
 }
 
-static void fill_start(struct rgpu_start *s, const struct requests *rq, const uint8_t sid[16], uint32_t uid, uint32_t pid, const char *comm)
+static void fill_start(struct rgpu_start *s, const struct requests *rq, const uint8_t sid[16], uint32_t uid, uint32_t pid,
+		       const char *comm)
 {
 	memset(s, 0, sizeof(*s));
 	memcpy(s->sid, sid, 16);
@@ -77,7 +78,7 @@ static int end_at_server(struct requests *rq, const uint8_t sid[16], char why[RG
 /* START of a program: the server's worker, then our relay to it, so that the first record finds everything in place. */
 static int start(struct job *j)
 {
-	struct session_cookie cookie = { .magic = SESSION_COOKIE_MAGIC };
+	struct session_cookie cookie = {.magic = SESSION_COOKIE_MAGIC};
 	struct rgpu_lease lease;
 	struct rgpu_start st;
 	struct session *s;
@@ -91,7 +92,8 @@ static int start(struct job *j)
 	} else {
 		index = devices_index(j->req.device);
 		if (index < 0)
-			return rgpu_why(j->why, -ENODEV, "no GPU stands behind /dev/rgpu%u now: its server is away", j->req.device);
+			return rgpu_why(j->why, -ENODEV, "no GPU stands behind /dev/rgpu%u now: its server is away",
+					j->req.device);
 		st.device = cookie.device = index;
 		st.data_len = j->req.data_len;
 		err = start_at_server(j, &st, &lease);
@@ -208,9 +210,11 @@ static void *serve(void *arg)
 		gone(j);
 		break;
 	default:
-		answer(j, rgpu_why(j->why, -EOPNOTSUPP, "the module relays a request of type %u, which this rgpu-proxy does not know: install the same "
-							"release of both",
-				   j->req.type),
+		answer(j,
+		       rgpu_why(j->why, -EOPNOTSUPP,
+				"the module relays a request of type %u, which this rgpu-proxy does not know: install the same "
+				"release of both",
+				j->req.type),
 		       NULL, 0);
 	}
 	free(j);

@@ -59,7 +59,7 @@ static void unmap_channel(void *arg, uint32_t ch, const struct rgpu_relay_map *m
 
 static bool channel_info(struct session *s, uint32_t ch, struct rgpu_channel_info *info)
 {
-	*info = (struct rgpu_channel_info){ .size = sizeof(*info), .channel = ch };
+	*info = (struct rgpu_channel_info){.size = sizeof(*info), .channel = ch};
 	return !ioctl(s->fd, RGPU_SES_CHANNEL_INFO, info) && info->alive;
 }
 
@@ -105,7 +105,7 @@ static uint32_t nchannels(void *arg)
 
 static int map_bo(void *arg, uint32_t handle, uint8_t **base, uint64_t *bytes)
 {
-	struct rgpu_bo_ref ref = { .size = sizeof(ref), .handle = handle };
+	struct rgpu_bo_ref ref = {.size = sizeof(ref), .handle = handle};
 	struct session *s = arg;
 	void *p;
 
@@ -128,14 +128,14 @@ static void unmap_bo(void *arg, uint32_t handle, uint8_t *base, uint64_t bytes)
 
 static bool bo_alive(void *arg, uint32_t handle)
 {
-	struct rgpu_bo_ref ref = { .size = sizeof(ref), .handle = handle };
+	struct rgpu_bo_ref ref = {.size = sizeof(ref), .handle = handle};
 
 	return !ioctl(((struct session *)arg)->fd, RGPU_SES_BO_INFO, &ref);
 }
 
 static void kick(void *arg, uint32_t ch)
 {
-	struct rgpu_channel_ref ref = { .size = sizeof(ref), .channel = ch };
+	struct rgpu_channel_ref ref = {.size = sizeof(ref), .channel = ch};
 
 	/* A channel or program that is gone needs no waking. */
 	ioctl(((struct session *)arg)->fd, RGPU_IOC_KICK, &ref);
@@ -143,7 +143,7 @@ static void kick(void *arg, uint32_t ch)
 
 static int kicked(void *arg, uint64_t bits[RGPU_CHANNELS_MAX / 64])
 {
-	struct rgpu_kicked k = { .size = sizeof(k) };
+	struct rgpu_kicked k = {.size = sizeof(k)};
 
 	if (ioctl(((struct session *)arg)->fd, RGPU_SES_KICKED, &k))
 		return errno == ESTALE ? -ENODEV : -errno;
@@ -196,19 +196,20 @@ static const struct rgpu_relay_ops ops = {
 
 void session_set(struct session *s, int reason)
 {
-	struct rgpu_session_set set = { .size = sizeof(set), .state = reason ? RGPU_SESSION_FAILED : RGPU_SESSION_LIVE, .reason = reason };
+	struct rgpu_session_set set = {
+		.size = sizeof(set), .state = reason ? RGPU_SESSION_FAILED : RGPU_SESSION_LIVE, .reason = reason};
 
 	if (reason < -511 || reason > 0)
 		set.reason = -EPROTO;
 	if (ioctl(s->fd, RGPU_SES_SET, &set) && errno != ESTALE && errno != ESHUTDOWN)
-		rgpu_err("session of %s (pid %u): the module refuses the state %s: %s", s->start.comm, s->start.pid, reason ? "failed" : "live",
-			 strerror(errno));
+		rgpu_err("session of %s (pid %u): the module refuses the state %s: %s", s->start.comm, s->start.pid,
+			 reason ? "failed" : "live", strerror(errno));
 }
 
 struct session *session_new(int ctl_fd, uint64_t id, const struct session_cookie *cookie, const struct rgpu_start *start,
 			    const struct rgpu_addr *server, struct pool *pool, int *err, char why[RGPU_WHY_MAX])
 {
-	struct rgpu_session_fd arg = { .size = sizeof(arg), .id = id };
+	struct rgpu_session_fd arg = {.size = sizeof(arg), .id = id};
 	struct session *s = calloc(1, sizeof(*s));
 
 	*err = -ENOMEM;

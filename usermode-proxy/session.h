@@ -25,7 +25,7 @@ struct session {
 	uint64_t id;
 	int fd; /* the session fd */
 	struct session_cookie cookie;
-	struct rgpu_start start; /* for RESUME */
+	struct rgpu_start start;  /* for RESUME */
 	struct rgpu_relay *relay; /* NULL: an observer */
 	struct pool *pool;
 };

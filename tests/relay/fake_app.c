@@ -15,7 +15,7 @@ static int channel_map(void *arg, uint32_t ch, struct rgpu_relay_map *out)
 
 	if (ch >= app->nchannels || !c->alive)
 		return -ENOENT;
-	*out = (struct rgpu_relay_map){ c->a, c->p, c->sq, c->cq, c->sq_size, c->cq_size };
+	*out = (struct rgpu_relay_map){c->a, c->p, c->sq, c->cq, c->sq_size, c->cq_size};
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static const struct rgpu_relay_ops inside_ops = {
 
 static void new_relay(struct app *app)
 {
-	struct rgpu_addr a = { .host = "127.0.0.1", .port = app->server->port };
+	struct rgpu_addr a = {.host = "127.0.0.1", .port = app->server->port};
 
 	app->relay = rgpu_relay_new(app->inside ? &inside_ops : &outside_ops, app, &a, app->inside ? -1 : app->event_fd);
 }
@@ -264,11 +264,11 @@ static int wait_for(struct app *app, unsigned ch, enum wish w, uint64_t v)
 	return 0;
 }
 
-int app_post(struct app *app, unsigned ch, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg, const void *body,
-	     uint32_t body_len)
+int app_post(struct app *app, unsigned ch, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg,
+	     const void *body, uint32_t body_len)
 {
 	struct app_chan *c = &app->ch[ch];
-	struct rgpu_rec rec = { .op = op, .flags = flags, .nseg = nseg };
+	struct rgpu_rec rec = {.op = op, .flags = flags, .nseg = nseg};
 	uint32_t at = c->tail & (c->sq_size - 1), to_end = c->sq_size - at;
 	int err;
 
@@ -277,7 +277,7 @@ int app_post(struct app *app, unsigned ch, uint16_t op, uint8_t flags, const str
 	if (err)
 		return err;
 	if (rec.len > to_end) {
-		struct rgpu_rec pad = { .len = to_end, .flags = RGPU_REC_PAD };
+		struct rgpu_rec pad = {.len = to_end, .flags = RGPU_REC_PAD};
 
 		memcpy(c->sq + at, &pad, 16);
 		c->tail += to_end;

@@ -45,8 +45,8 @@ void app_stop(struct app *app);
 void app_restart(struct app *app);
 
 /* Writes a record and publishes it, waiting for room. 0, or the session's reason. */
-int app_post(struct app *app, unsigned ch, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg, const void *body,
-	     uint32_t body_len);
+int app_post(struct app *app, unsigned ch, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg,
+	     const void *body, uint32_t body_len);
 /* The next reply. 0, or the session's reason. */
 int app_reply(struct app *app, unsigned ch, struct rgpu_rep *rep, uint8_t body[RGPU_REP_MAX]);
 /* Until acked ≥ seq; until the replies up to rseq are published. */

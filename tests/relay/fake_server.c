@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A scripted server for the relay's tests: executes records once, keeps replies until acknowledged, and cuts connections on demand. */
+/* A scripted server for the relay's tests: executes records once, keeps replies until acknowledged, and cuts connections on
+ * demand. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -54,12 +55,12 @@ static bool send_frame(struct fake *f, struct rgpu_link *l, uint16_t type, uint3
 
 static bool send_reply(struct fake *f, struct rgpu_link *l, uint32_t id, struct fake_reply *r)
 {
-	uint8_t buf[sizeof(struct rgpu_data) + DATA_FRAME], rep[RGPU_REP_MAX] = { 0 };
+	uint8_t buf[sizeof(struct rgpu_data) + DATA_FRAME], rep[RGPU_REP_MAX] = {0};
 	uint64_t at = 0;
 
 	for (unsigned i = 0; i < r->nseg; i++)
 		for (uint64_t off = 0; off < r->seg[i].len;) {
-			struct rgpu_data d = { .seq = r->rep.seq, .bo = r->seg[i].bo, .off = r->seg[i].off + off };
+			struct rgpu_data d = {.seq = r->rep.seq, .bo = r->seg[i].bo, .off = r->seg[i].off + off};
 			uint64_t n = r->seg[i].len - off < DATA_FRAME ? r->seg[i].len - off : DATA_FRAME;
 
 			memcpy(buf, &d, sizeof(d));
@@ -120,7 +121,7 @@ static void execute(struct fake *f, uint32_t id)
 		memcpy(&arg, c->rec + sizeof(rec) + rec.nseg * sizeof(struct rgpu_seg), 4);
 	hash = fake_hash(c->payload, c->have);
 	if (f->nlog < FAKE_LOG)
-		f->log[f->nlog++] = (struct fake_exec){ id, rec.seq, hash };
+		f->log[f->nlog++] = (struct fake_exec){id, rec.seq, hash};
 	if (!(rec.flags & RGPU_REC_FENCE) && rec.op != FAKE_D2H)
 		return;
 	r = calloc(1, sizeof(*r));
@@ -155,7 +156,7 @@ static void execute(struct fake *f, uint32_t id)
 static bool grant(struct fake *f, struct rgpu_link *l, uint32_t id)
 {
 	struct fake_chan *c = &f->ch[id];
-	struct rgpu_grant g = { .received = c->received, .allow = c->got + RGPU_SQ_CREDIT_INITIAL };
+	struct rgpu_grant g = {.received = c->received, .allow = c->got + RGPU_SQ_CREDIT_INITIAL};
 
 	if (f->no_grants)
 		return true;
@@ -276,7 +277,7 @@ static bool on_frame(struct fake *f, struct rgpu_link *l, const struct rgpu_fram
 static bool attach(struct fake *f, struct rgpu_link *l)
 {
 	struct rgpu_attach_channel in[FAKE_CHANNELS];
-	struct rgpu_attached_channel out[FAKE_CHANNELS] = { 0 };
+	struct rgpu_attached_channel out[FAKE_CHANNELS] = {0};
 	struct rgpu_frame h;
 	ssize_t n;
 
@@ -329,7 +330,7 @@ static bool find_key(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 
 static bool preface(struct fake *f, int fd)
 {
-	struct timeval t = { .tv_sec = 5 };
+	struct timeval t = {.tv_sec = 5};
 	struct rgpu_preface p;
 	bool good;
 
@@ -345,7 +346,7 @@ static bool preface(struct fake *f, int fd)
 /* Waits for a frame, a new connection or the end. */
 static bool readable(struct fake *f, struct rgpu_link *l)
 {
-	struct pollfd p[2] = { { .fd = rgpu_link_fd(l), .events = POLLIN }, { .fd = f->listen_fd, .events = POLLIN } };
+	struct pollfd p[2] = {{.fd = rgpu_link_fd(l), .events = POLLIN}, {.fd = f->listen_fd, .events = POLLIN}};
 
 	if (rgpu_link_buffered(l))
 		return true;
@@ -360,7 +361,7 @@ static bool readable(struct fake *f, struct rgpu_link *l)
 static void connection(struct fake *f, int fd)
 {
 	static uint8_t buf[RGPU_FRAME_MAX];
-	struct linger hard = { .l_onoff = 1 };
+	struct linger hard = {.l_onoff = 1};
 	struct rgpu_link *l;
 	struct rgpu_frame h;
 	ssize_t n;
@@ -398,7 +399,7 @@ static void *serve(void *arg)
 	struct fake *f = arg;
 
 	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
-		struct pollfd p = { .fd = f->listen_fd, .events = POLLIN };
+		struct pollfd p = {.fd = f->listen_fd, .events = POLLIN};
 		int fd;
 
 		if (poll(&p, 1, 10) <= 0)
@@ -414,7 +415,7 @@ static void *serve(void *arg)
 
 void fake_start(struct fake *f)
 {
-	struct rgpu_addr a = { .host = "127.0.0.1" };
+	struct rgpu_addr a = {.host = "127.0.0.1"};
 	char why[RGPU_WHY_MAX];
 
 	memset(f, 0, sizeof(*f));

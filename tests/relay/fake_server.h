@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A scripted server for the relay's tests: executes records once, keeps replies until acknowledged, and cuts connections on demand. */
+/* A scripted server for the relay's tests: executes records once, keeps replies until acknowledged, and cuts connections on
+ * demand. */
 #ifndef RGPU_TESTS_FAKE_SERVER_H
 #define RGPU_TESTS_FAKE_SERVER_H
 
@@ -30,8 +31,8 @@ struct fake_reply {
 
 struct fake_chan {
 	uint64_t received, rseq, acked;
-	uint64_t got, granted;	   /* bytes on this connection */
-	uint64_t sent, may_send;   /* reply bytes */
+	uint64_t got, granted;	    /* bytes on this connection */
+	uint64_t sent, may_send;    /* reply bytes */
 	struct fake_reply *replies; /* oldest first */
 	uint8_t rec[RGPU_REC_MAX];
 	uint8_t *payload;
@@ -52,11 +53,11 @@ struct fake {
 	bool stop; /* atomic */
 
 	/* What the test sets, before connections come. */
-	long cut_at;	  /* event at which the connection is cut; 0 never */
-	long cut_every;	  /* … and every so many events after it; 0 once */
-	bool no_grants;	  /* receives and says nothing */
-	bool refuse_resume; /* leases are refused with ENOENT */
-	uint64_t lie_received; /* added to ATTACHED.received */
+	long cut_at;						/* event at which the connection is cut; 0 never */
+	long cut_every;						/* … and every so many events after it; 0 once */
+	bool no_grants;						/* receives and says nothing */
+	bool refuse_resume;					/* leases are refused with ENOENT */
+	uint64_t lie_received;					/* added to ATTACHED.received */
 	void (*on_attach)(struct fake *f, struct rgpu_link *l); /* sends what it likes, then the connection goes on */
 
 	pthread_mutex_t lock; /* all below */
@@ -69,7 +70,7 @@ struct fake {
 	unsigned nlog;
 	uint32_t frame_order[FAKE_LOG]; /* channel of each PAYLOAD frame, or channel | 1 << 31 of each RECORDS frame */
 	unsigned nframes;
-	uint32_t bye; /* BYE frames that came */
+	uint32_t bye;	   /* BYE frames that came */
 	char trouble[128]; /* what the relay did wrong */
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Connections that are cut anywhere, and relays that die between any two stores: every record is executed once, every reply comes once. */
+/* Connections that are cut anywhere, and relays that die between any two stores: every record is executed once, every reply comes
+ * once. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -38,7 +39,7 @@ static void every_boundary(bool inside)
 
 	/* 1: the first ATTACH; and on, until no cut happens any more. */
 	for (at = 1; at <= 120 && !*bad; at++)
-		bad = cut_run(inside, at, 0, (struct work){ .rounds = 2, .bulk = 120000 }, &cuts);
+		bad = cut_run(inside, at, 0, (struct work){.rounds = 2, .bulk = 120000}, &cuts);
 	is_str(bad, "", "cut before and after each frame, %s (last: %ld)", inside ? "inside" : "as a proxy", at - 1);
 	ok(cuts > 60, "… %u cuts", cuts);
 }
@@ -49,7 +50,7 @@ static void many_cuts(bool inside)
 	unsigned cuts = 0;
 
 	for (long every = 17; every <= 97 && !*bad; every += 20)
-		bad = cut_run(inside, every, every, (struct work){ .rounds = 12, .bulk = 200000 }, &cuts);
+		bad = cut_run(inside, every, every, (struct work){.rounds = 12, .bulk = 200000}, &cuts);
 	is_str(bad, "", "cut again and again, %s", inside ? "inside" : "as a proxy");
 	ok(cuts > 20, "… %u cuts", cuts);
 }
@@ -73,7 +74,7 @@ static bool pump(int from, int to, uint64_t *left)
 	if (!n)
 		return false;
 	for (ssize_t at = 0; at < n;) {
-		struct pollfd p = { .fd = to, .events = POLLOUT };
+		struct pollfd p = {.fd = to, .events = POLLOUT};
 		ssize_t k = send(to, buf + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (k > 0)
@@ -91,7 +92,7 @@ static void *middle_main(void *arg)
 	char why[RGPU_WHY_MAX];
 
 	while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
-		struct pollfd p[2] = { { .fd = m->listen_fd, .events = POLLIN } };
+		struct pollfd p[2] = {{.fd = m->listen_fd, .events = POLLIN}};
 		uint64_t left;
 		int a, b;
 
@@ -105,7 +106,7 @@ static void *middle_main(void *arg)
 		/* From within the handshake to late in the work. */
 		left = rand_r(&m->seed) % (rand_r(&m->seed) % 2 ? 3000 : 600000) + 1;
 		p[0].fd = a;
-		p[1] = (struct pollfd){ .fd = b, .events = POLLIN };
+		p[1] = (struct pollfd){.fd = b, .events = POLLIN};
 		p[0].events = POLLIN;
 		while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
 			if (poll(p, 2, 10) <= 0)
@@ -123,9 +124,9 @@ static void *middle_main(void *arg)
 /* The relay connects to the port that it finds in the fake server's struct: here, the middle's. */
 static void any_byte(bool inside, unsigned seed)
 {
-	struct middle m = { .server = { .host = "127.0.0.1" }, .seed = seed };
-	struct rgpu_addr any = { .host = "127.0.0.1" };
-	struct work w = { .rounds = 15, .bulk = 150000 };
+	struct middle m = {.server = {.host = "127.0.0.1"}, .seed = seed};
+	struct rgpu_addr any = {.host = "127.0.0.1"};
+	struct work w = {.rounds = 15, .bulk = 150000};
 	char why[RGPU_WHY_MAX];
 	struct fake f;
 	struct app app;
@@ -184,7 +185,7 @@ static void *successor(void *arg)
 
 static void dies(const char *where, int after)
 {
-	struct work w = { .rounds = 4, .bulk = 60000 };
+	struct work w = {.rounds = 4, .bulk = 60000};
 	pthread_t t;
 	struct fake f;
 	struct app app;
@@ -207,7 +208,8 @@ static void dies(const char *where, int after)
 
 static void kill_points(void)
 {
-	static const char *const points[] = { "acked", "sq_head", "bytes in place", "cq_next", "delivered", "cq_tail", "published" };
+	static const char *const points[] = {"acked",	  "sq_head", "bytes in place", "cq_next",
+					     "delivered", "cq_tail", "published"};
 
 	relay_kill_point = kill_here;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)

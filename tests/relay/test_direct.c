@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The direct transport against the whole server with a stub behind it: devices, sessions, calls, copies, forks, and how it ends. */
+/* The direct transport against the whole server with a stub behind it: devices, sessions, calls, copies, forks, and how it ends.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +13,6 @@
 #include "shim/transport.h"
 #include "tests/server/stub.h"
 #include "tests/tap.h"
-
 
 static char dir[] = "/tmp/rgpu-direct-XXXXXX", key[64], other_key[64], address[64], server_path[512];
 static pid_t server;
@@ -76,9 +76,10 @@ static bool acked(struct lane *l, uint64_t v)
 	return __atomic_load_n(&l->ch.p->acked, __ATOMIC_ACQUIRE) >= v;
 }
 
-static int post(struct lane *l, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg, const void *body, uint32_t body_len)
+static int post(struct lane *l, uint16_t op, uint8_t flags, const struct rgpu_seg *seg, unsigned nseg, const void *body,
+		uint32_t body_len)
 {
-	struct rgpu_rec rec = { .op = op, .flags = flags, .nseg = nseg, .seq = ++l->seq, .after = counter };
+	struct rgpu_rec rec = {.op = op, .flags = flags, .nseg = nseg, .seq = ++l->seq, .after = counter};
 	uint32_t at = l->tail & (l->ch.sq_size - 1), to_end = l->ch.sq_size - at, pad = 0;
 	int err;
 
@@ -89,7 +90,7 @@ static int post(struct lane *l, uint16_t op, uint8_t flags, const struct rgpu_se
 	if (err)
 		return err;
 	if (pad) {
-		struct rgpu_rec end = { .len = pad, .flags = RGPU_REC_PAD };
+		struct rgpu_rec end = {.len = pad, .flags = RGPU_REC_PAD};
 
 		memcpy(l->ch.sq + at, &end, 16);
 		l->tail += pad;
@@ -150,7 +151,8 @@ static void start_server(void)
 	if (!server) {
 		if (!freopen(log, "w", stderr))
 			_exit(1);
-		execl(server_path, server_path, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key, "--grace", "5", NULL);
+		execl(server_path, server_path, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key, "--grace", "5",
+		      NULL);
 		_exit(127);
 	}
 	address[0] = 0;
@@ -268,14 +270,14 @@ static void copies(struct rgpu_transport *t)
 	for (uint64_t i = 0; i < up.bytes; i++)
 		((uint8_t *)up.base)[i] = stub_pattern(1, i);
 	for (unsigned i = 0; i < 4; i++) {
-		struct rgpu_seg s = { up.handle, RGPU_SEG_SEND, i * chunk, chunk };
+		struct rgpu_seg s = {up.handle, RGPU_SEG_SEND, i * chunk, chunk};
 
 		post(&l, STUB_SUM, RGPU_REC_FENCE, &s, 1, NULL, 0);
 		bad += reply(&l, &rep, &sum, 8) || sum != stub_sum((uint8_t *)up.base + i * chunk, chunk);
 	}
 	is_int(bad, 0, "uploads arrive");
 	for (unsigned i = 0; i < 4; i++) {
-		struct rgpu_seg s = { down.handle, RGPU_SEG_RECV, i * chunk, chunk };
+		struct rgpu_seg s = {down.handle, RGPU_SEG_RECV, i * chunk, chunk};
 
 		post(&l, STUB_FILL, RGPU_REC_FENCE, &s, 1, &seed, 4);
 		bad += reply(&l, &rep, &sum, 8) || rep.bulk != chunk;
@@ -285,7 +287,7 @@ static void copies(struct rgpu_transport *t)
 	is_int(bad, 0, "downloads arrive");
 	began = rgpu_now_ns();
 	for (unsigned i = 0; i < n; i++) {
-		struct rgpu_seg s = { up.handle, RGPU_SEG_SEND, i % 4 * chunk, chunk };
+		struct rgpu_seg s = {up.handle, RGPU_SEG_SEND, i % 4 * chunk, chunk};
 
 		if (i >= 4)
 			wait_until(&l, acked, l.seq - 3);
@@ -382,13 +384,14 @@ static void crash(struct rgpu_transport *t)
 	post(&l, STUB_ECHO, RGPU_REC_FENCE, NULL, 0, &arg, 4);
 	ok(reply(&l, &rep, &got, 4) < 0, "the worker dies: the session ends");
 	is_int(rgpu_transport_kpage(t)->state, RGPU_SESSION_FAILED, "… which the K page says");
-	ok(rgpu_transport_kpage(t)->reason < 0, "… with the reason %d: %s", rgpu_transport_kpage(t)->reason, rgpu_transport_why(t));
+	ok(rgpu_transport_kpage(t)->reason < 0, "… with the reason %d: %s", rgpu_transport_kpage(t)->reason,
+	   rgpu_transport_why(t));
 	ok(rgpu_transport_why(t)[0] != 0, "… and a line");
 }
 
 int main(void)
 {
-	unsigned both[] = { 1, 0 }, first[] = { 0 };
+	unsigned both[] = {1, 0}, first[] = {0};
 	struct rgpu_transport *t;
 	char why[RGPU_WHY_MAX];
 	struct rgpu_key k;
@@ -415,7 +418,8 @@ int main(void)
 	is_str(rgpu_transport_device(t, 1)->name, "Stub GPU 1", "a device's name");
 	is_int(rgpu_transport_device(t, 1)->props_len, 5, "… and properties");
 	ok(rgpu_transport_device(t, 2) == NULL, "there is no third");
-	is_int(rgpu_transport_start(t, first, 1, "refuse", 6) < 0, 1, "a session that the worker refuses: %s", rgpu_transport_why(t));
+	is_int(rgpu_transport_start(t, first, 1, "refuse", 6) < 0, 1, "a session that the worker refuses: %s",
+	       rgpu_transport_why(t));
 	ok(strstr(rgpu_transport_why(t), "refuses") != NULL, "… says why");
 	is_int(rgpu_transport_start(t, both, 2, "hi", 2), 0, "a session");
 	is_int(rgpu_transport_start(t, both, 2, "hi", 2), -EALREADY, "only one");

@@ -9,7 +9,7 @@
 
 static struct rgpu_rec good_rec(struct app *app)
 {
-	return (struct rgpu_rec){ .len = 48, .op = FAKE_NOP, .seq = ++app->ch[0].seq };
+	return (struct rgpu_rec){.len = 48, .op = FAKE_NOP, .seq = ++app->ch[0].seq};
 }
 
 static void publish(struct app *app, const struct rgpu_rec *rec, const struct rgpu_seg *seg, unsigned nseg, uint32_t by)
@@ -26,23 +26,67 @@ static void publish(struct app *app, const struct rgpu_rec *rec, const struct rg
 }
 
 enum app_trick {
-	TAIL_FAR, TAIL_BACK, TAIL_ODD, LEN_ZERO, LEN_SMALL, LEN_ODD, LEN_BEYOND, LEN_HUGE, PAD_SHORT, PAD_BEYOND, SEQ_AGAIN, SEQ_GAP, FLAGS,
-	NSEG_MANY, NSEG_NO_ROOM, SEG_NO_BO, SEG_BO_ZERO, SEG_DIR, SEG_BOTH, SEG_BEYOND, SEG_WRAPS, SEG_CHUNK, SEG_CHUNK_SUM, SEG_RECV_BEYOND,
-	CQ_HEAD_FAR, CQ_HEAD_ODD, APP_TRICKS,
+	TAIL_FAR,
+	TAIL_BACK,
+	TAIL_ODD,
+	LEN_ZERO,
+	LEN_SMALL,
+	LEN_ODD,
+	LEN_BEYOND,
+	LEN_HUGE,
+	PAD_SHORT,
+	PAD_BEYOND,
+	SEQ_AGAIN,
+	SEQ_GAP,
+	FLAGS,
+	NSEG_MANY,
+	NSEG_NO_ROOM,
+	SEG_NO_BO,
+	SEG_BO_ZERO,
+	SEG_DIR,
+	SEG_BOTH,
+	SEG_BEYOND,
+	SEG_WRAPS,
+	SEG_CHUNK,
+	SEG_CHUNK_SUM,
+	SEG_RECV_BEYOND,
+	CQ_HEAD_FAR,
+	CQ_HEAD_ODD,
+	APP_TRICKS,
 };
 
 static const char *const app_tricks[] = {
-	"a tail beyond the ring", "a tail that goes back", "a tail within a record", "a record of no length", "a record shorter than its header",
-	"a length that is no multiple of 16", "a record longer than what was published", "a record of 1 MiB", "a PAD that ends before the ring",
-	"a PAD longer than what was published", "a record twice", "a record that is missing", "unknown flags", "17 segments",
-	"segments beyond the record", "a buffer object that is not there", "buffer object 0", "a segment without direction",
-	"a segment of both directions", "a segment that ends beyond its object", "a segment whose end wraps", "a segment of more than 2 MiB",
-	"segments of more than 2 MiB together", "a place for an answer beyond its object", "a CQ head beyond the tail", "a CQ head within a reply",
+	"a tail beyond the ring",
+	"a tail that goes back",
+	"a tail within a record",
+	"a record of no length",
+	"a record shorter than its header",
+	"a length that is no multiple of 16",
+	"a record longer than what was published",
+	"a record of 1 MiB",
+	"a PAD that ends before the ring",
+	"a PAD longer than what was published",
+	"a record twice",
+	"a record that is missing",
+	"unknown flags",
+	"17 segments",
+	"segments beyond the record",
+	"a buffer object that is not there",
+	"buffer object 0",
+	"a segment without direction",
+	"a segment of both directions",
+	"a segment that ends beyond its object",
+	"a segment whose end wraps",
+	"a segment of more than 2 MiB",
+	"segments of more than 2 MiB together",
+	"a place for an answer beyond its object",
+	"a CQ head beyond the tail",
+	"a CQ head within a reply",
 };
 
 static void trick_app(struct app *app, enum app_trick t)
 {
-	struct rgpu_seg seg[RGPU_SEG_MAX + 1] = { { 1, RGPU_SEG_SEND, 0, 100 } };
+	struct rgpu_seg seg[RGPU_SEG_MAX + 1] = {{1, RGPU_SEG_SEND, 0, 100}};
 	struct rgpu_rec r = good_rec(app);
 	uint32_t by = 48;
 	unsigned nseg = 0;
@@ -122,10 +166,10 @@ static void trick_app(struct app *app, enum app_trick t)
 	else if (t == SEG_CHUNK)
 		seg[0].len = RGPU_CHUNK_MAX + 1;
 	else if (t == SEG_RECV_BEYOND)
-		seg[0] = (struct rgpu_seg){ 1, RGPU_SEG_RECV, APP_BO_BYTES, 1 };
+		seg[0] = (struct rgpu_seg){1, RGPU_SEG_RECV, APP_BO_BYTES, 1};
 	if (t == SEG_CHUNK_SUM) {
 		seg[0].len = RGPU_CHUNK_MAX;
-		seg[1] = (struct rgpu_seg){ 1, RGPU_SEG_SEND, 0, 1 };
+		seg[1] = (struct rgpu_seg){1, RGPU_SEG_SEND, 0, 1};
 		nseg = r.nseg = 2;
 		by = r.len = 96;
 	}
@@ -156,7 +200,7 @@ static void hostile_programs(void)
 /* A program that destroys what its record sends, before the record is looked at. */
 static void gone_bo(void)
 {
-	struct rgpu_seg seg = { 2, RGPU_SEG_SEND, 0, 100 };
+	struct rgpu_seg seg = {2, RGPU_SEG_SEND, 0, 100};
 	struct fake f;
 	struct app app;
 	uint8_t *bo;
@@ -179,33 +223,81 @@ static void gone_bo(void)
 /* Servers --------------------------------------------------------------------------------------------------------- */
 
 enum server_trick {
-	TYPE_UNKNOWN, TYPE_CONTROL, FRAME_HUGE, CHANNEL_UNKNOWN, CHANNEL_FAR, GRANT_SHORT, GRANT_AHEAD, GRANT_BACK, ALLOW_BACK, REPLY_PART,
-	REPLY_LEN, REPLY_ODD, REPLY_HUGE, REPLY_BODY, REPLY_FLAGS, REPLY_GAP, REPLY_SEQ, REPLY_SEQ_ZERO, DATA_SHORT, DATA_EMPTY, DATA_NO_BO,
-	DATA_BEYOND, DATA_WRAPS, DATA_SEQ, PING_LONG, BYE_SHORT, BYE_GOOD, CREDIT, SERVER_TRICKS,
+	TYPE_UNKNOWN,
+	TYPE_CONTROL,
+	FRAME_HUGE,
+	CHANNEL_UNKNOWN,
+	CHANNEL_FAR,
+	GRANT_SHORT,
+	GRANT_AHEAD,
+	GRANT_BACK,
+	ALLOW_BACK,
+	REPLY_PART,
+	REPLY_LEN,
+	REPLY_ODD,
+	REPLY_HUGE,
+	REPLY_BODY,
+	REPLY_FLAGS,
+	REPLY_GAP,
+	REPLY_SEQ,
+	REPLY_SEQ_ZERO,
+	DATA_SHORT,
+	DATA_EMPTY,
+	DATA_NO_BO,
+	DATA_BEYOND,
+	DATA_WRAPS,
+	DATA_SEQ,
+	PING_LONG,
+	BYE_SHORT,
+	BYE_GOOD,
+	CREDIT,
+	SERVER_TRICKS,
 };
 
 static const char *const server_tricks[] = {
-	"a frame of unknown type", "a frame of the control connection", "a frame of 4 GiB", "a channel that there is not", "channel 4 billion",
-	"a short GRANT", "a GRANT of what was not sent", "a GRANT that goes back", "an allowance that goes back", "a part of a reply",
-	"a reply longer than its frame", "a reply of odd length", "a reply of 64 KiB", "a body beyond the reply", "a reply with unknown flags",
-	"a reply that is missing", "a reply to what was not sent", "a reply to nothing", "DATA without its header", "DATA without bytes",
-	"DATA for an object that is not there", "DATA beyond its object", "DATA whose end wraps", "DATA for what was not sent", "a long PING",
-	"a short BYE", "a good BYE", "replies without end",
+	"a frame of unknown type",
+	"a frame of the control connection",
+	"a frame of 4 GiB",
+	"a channel that there is not",
+	"channel 4 billion",
+	"a short GRANT",
+	"a GRANT of what was not sent",
+	"a GRANT that goes back",
+	"an allowance that goes back",
+	"a part of a reply",
+	"a reply longer than its frame",
+	"a reply of odd length",
+	"a reply of 64 KiB",
+	"a body beyond the reply",
+	"a reply with unknown flags",
+	"a reply that is missing",
+	"a reply to what was not sent",
+	"a reply to nothing",
+	"DATA without its header",
+	"DATA without bytes",
+	"DATA for an object that is not there",
+	"DATA beyond its object",
+	"DATA whose end wraps",
+	"DATA for what was not sent",
+	"a long PING",
+	"a short BYE",
+	"a good BYE",
+	"replies without end",
 };
 
 static enum server_trick trick;
 
 static void trick_server(struct fake *f, struct rgpu_link *l)
 {
-	struct rgpu_frame h = { .type = RGPU_D_REPLY, .channel = 0 };
-	struct rgpu_rep rep = { .len = 48, .rseq = 2, .seq = 1 }; /* the quiet download had 1 */
-	struct rgpu_grant g = { .received = 1, .allow = 100 << 20 };
-	struct rgpu_error_frame bye = { .err = EOVERFLOW, .text = "quota is used up" };
-	uint8_t buf[64 << 10] = { 0 };
+	struct rgpu_frame h = {.type = RGPU_D_REPLY, .channel = 0};
+	struct rgpu_rep rep = {.len = 48, .rseq = 2, .seq = 1}; /* the quiet download had 1 */
+	struct rgpu_grant g = {.received = 1, .allow = 100 << 20};
+	struct rgpu_error_frame bye = {.err = EOVERFLOW, .text = "quota is used up"};
+	uint8_t buf[64 << 10] = {0};
 	struct {
 		struct rgpu_data d;
 		uint8_t bytes[64];
-	} d = { .d = { .seq = 1, .bo = 1 } };
+	} d = {.d = {.seq = 1, .bo = 1}};
 	const void *p = &rep;
 
 	/* The program's two records are here when this is sent. */
@@ -312,12 +404,13 @@ static void trick_server(struct fake *f, struct rgpu_link *l)
 }
 
 /*
- * The first connection is cut after the program's records came; on the second, whose ATTACH names the channel, the server misbehaves.
+ * The first connection is cut after the program's records came; on the second, whose ATTACH names the channel, the server
+ * misbehaves.
  */
 static void hostile_servers(void)
 {
 	for (trick = 0; trick < SERVER_TRICKS; trick++) {
-		struct rgpu_seg s = { 1, RGPU_SEG_RECV, 0, 100 };
+		struct rgpu_seg s = {1, RGPU_SEG_RECV, 0, 100};
 		struct fake f;
 		struct app app;
 		uint8_t guard[64];
@@ -352,9 +445,9 @@ static void resumes_wrongly(void)
 		bool refuse;
 		int reason;
 	} t[] = {
-		{ "a server that lost records", -1ull, false, -EPROTO },
-		{ "a server that has records that were never sent", 7, false, -EPROTO },
-		{ "a server that gave the session up", 0, true, -ENOENT },
+		{"a server that lost records", -1ull, false, -EPROTO},
+		{"a server that has records that were never sent", 7, false, -EPROTO},
+		{"a server that gave the session up", 0, true, -ENOENT},
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {

@@ -58,7 +58,7 @@ static struct rgpu_link *pair(const char *identity, const uint8_t *key, struct s
 
 static void good(void)
 {
-	uint8_t a[32] = { 1 }, b[32] = { 2 }, ctx[20] = { 3 }, buf[64];
+	uint8_t a[32] = {1}, b[32] = {2}, ctx[20] = {3}, buf[64];
 	struct rgpu_frame f;
 	struct server s;
 	struct rgpu_link *c;
@@ -131,7 +131,7 @@ static uint8_t pattern(size_t i, int seed)
 /* Writes BIG bytes of one pattern and reads as many of another at the same time, in awkward sizes. */
 static bool both_ways(struct rgpu_link *l, int seed)
 {
-	static const size_t sizes[] = { 1, 40, 16384, 16385, 100000, 262144, 7 };
+	static const size_t sizes[] = {1, 40, 16384, 16385, 100000, 262144, 7};
 	uint8_t *out = malloc(262144), *in = malloc(262144);
 	size_t wrote = 0, got = 0, k = 0;
 	bool good = true;
@@ -158,7 +158,7 @@ static bool both_ways(struct rgpu_link *l, int seed)
 		else if (r != -EAGAIN)
 			good = false;
 		if (blocked && good) {
-			struct pollfd p = { .fd = rgpu_link_fd(l), .events = rgpu_link_events(l) };
+			struct pollfd p = {.fd = rgpu_link_fd(l), .events = rgpu_link_events(l)};
 
 			if (wrote < BIG)
 				p.events |= POLLOUT;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The relay at work: order, wrapping rings, credits, interleaving of bulk with small calls, small completion rings, channels that end. */
+/* The relay at work: order, wrapping rings, credits, interleaving of bulk with small calls, small completion rings, channels that
+ * end. */
 #include <errno.h>
 #include <unistd.h>
 #include "tests/relay/workload.h"
@@ -39,7 +40,7 @@ static void interleaves(bool inside)
 	app_start(&app, &f, inside, 2, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
 	pthread_mutex_lock(&f.lock); /* the server reads nothing yet: all is queued when it begins */
 	for (unsigned i = 0; i < 3; i++) {
-		struct rgpu_seg s = { 1, RGPU_SEG_SEND, i << 19, RGPU_CHUNK_MAX };
+		struct rgpu_seg s = {1, RGPU_SEG_SEND, i << 19, RGPU_CHUNK_MAX};
 
 		app_post(&app, 0, FAKE_H2D, 0, &s, 1, NULL, 0);
 	}
@@ -67,7 +68,7 @@ static void interleaves(bool inside)
 /* Two uploads at once share the link piece by piece. */
 static void shares(void)
 {
-	struct rgpu_seg a = { 1, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX }, b = { 2, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX };
+	struct rgpu_seg a = {1, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX}, b = {2, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX};
 	unsigned runs = 0;
 	struct fake f;
 	struct app app;
@@ -98,7 +99,7 @@ static void shares(void)
 /* The server grants nothing: the relay stops at the credit, and what it was not granted stays in the ring. */
 static void credits(void)
 {
-	struct rgpu_seg s = { 1, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX };
+	struct rgpu_seg s = {1, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX};
 	unsigned n;
 	struct fake f;
 	struct app app;
@@ -194,9 +195,10 @@ static void ends(void)
 int main(void)
 {
 	for (int inside = 0; inside < 2; inside++) {
-		works(inside, 1, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT, (struct work){ .rounds = 5, .bulk = 300000 }, "one channel");
-		works(inside, 4, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT, (struct work){ .rounds = 20, .bulk = 700001 }, "four channels");
-		works(inside, 4, RGPU_RING_MIN, 2 * RGPU_RING_MIN, (struct work){ .rounds = 300, .bulk = 900 }, "rings that wrap all the time");
+		works(inside, 1, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT, (struct work){.rounds = 5, .bulk = 300000}, "one channel");
+		works(inside, 4, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT, (struct work){.rounds = 20, .bulk = 700001}, "four channels");
+		works(inside, 4, RGPU_RING_MIN, 2 * RGPU_RING_MIN, (struct work){.rounds = 300, .bulk = 900},
+		      "rings that wrap all the time");
 		interleaves(inside);
 		unread(inside);
 	}

@@ -18,35 +18,36 @@ static void addresses(void)
 		int port;
 		const char *again; /* as rgpu_addr_text() writes it */
 	} t[] = {
-		{ "gpu", 0, 0, "gpu", 7478, "gpu:7478" },
-		{ "gpu:1", 0, 0, "gpu", 1, "gpu:1" },
-		{ "10.0.2.2:65535", 0, 0, "10.0.2.2", 65535, "10.0.2.2:65535" },
-		{ "[::1]", 0, 0, "::1", 7478, "[::1]:7478" },
-		{ "[::1]:7479", 0, 0, "::1", 7479, "[::1]:7479" },
-		{ "fe80::1%eth0", 0, 0, "fe80::1%eth0", 7478, "[fe80::1%eth0]:7478" },
-		{ "gpu:0", 1, 0, "gpu", 0, "gpu:0" },
-		{ .text = "gpu:0", .err = -EINVAL },
-		{ .text = "gpu:", .err = -EINVAL },
-		{ .text = "gpu:65536", .err = -EINVAL },
-		{ .text = "gpu:99999999999999999999", .err = -EINVAL },
-		{ .text = "gpu:12x", .err = -EINVAL },
-		{ .text = "gpu:-1", .err = -EINVAL },
-		{ .text = "gpu: 1", .err = -EINVAL },
-		{ .text = "", .err = -EINVAL },
-		{ .text = ":7478", .err = -EINVAL },
-		{ .text = "[]:7478", .err = -EINVAL },
-		{ .text = "[::1", .err = -EINVAL },
-		{ .text = "[::1]7478", .err = -EINVAL },
-		{ .text = "[gpu]:7478", .err = -EINVAL },
-		{ .text = "https://gpu", .err = -EINVAL },
-		{ .text = "a b:1", .err = -EINVAL },
+		{"gpu", 0, 0, "gpu", 7478, "gpu:7478"},
+		{"gpu:1", 0, 0, "gpu", 1, "gpu:1"},
+		{"10.0.2.2:65535", 0, 0, "10.0.2.2", 65535, "10.0.2.2:65535"},
+		{"[::1]", 0, 0, "::1", 7478, "[::1]:7478"},
+		{"[::1]:7479", 0, 0, "::1", 7479, "[::1]:7479"},
+		{"fe80::1%eth0", 0, 0, "fe80::1%eth0", 7478, "[fe80::1%eth0]:7478"},
+		{"gpu:0", 1, 0, "gpu", 0, "gpu:0"},
+		{.text = "gpu:0", .err = -EINVAL},
+		{.text = "gpu:", .err = -EINVAL},
+		{.text = "gpu:65536", .err = -EINVAL},
+		{.text = "gpu:99999999999999999999", .err = -EINVAL},
+		{.text = "gpu:12x", .err = -EINVAL},
+		{.text = "gpu:-1", .err = -EINVAL},
+		{.text = "gpu: 1", .err = -EINVAL},
+		{.text = "", .err = -EINVAL},
+		{.text = ":7478", .err = -EINVAL},
+		{.text = "[]:7478", .err = -EINVAL},
+		{.text = "[::1", .err = -EINVAL},
+		{.text = "[::1]7478", .err = -EINVAL},
+		{.text = "[gpu]:7478", .err = -EINVAL},
+		{.text = "https://gpu", .err = -EINVAL},
+		{.text = "a b:1", .err = -EINVAL},
 	};
 	char why[RGPU_WHY_MAX], text[RGPU_ADDR_TEXT_MAX], longer[400];
 	struct rgpu_addr a;
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		why[0] = 0;
-		if (!is_int(rgpu_addr_parse(t[i].text, t[i].any_port, &a, why), t[i].err, "address \"%s\"", t[i].text) || t[i].err) {
+		if (!is_int(rgpu_addr_parse(t[i].text, t[i].any_port, &a, why), t[i].err, "address \"%s\"", t[i].text) ||
+		    t[i].err) {
 			ok(why[0] != 0, "… says why: %s", why);
 			continue;
 		}
@@ -62,7 +63,7 @@ static void addresses(void)
 
 static void sockets(void)
 {
-	struct rgpu_addr a = { .host = "127.0.0.1" };
+	struct rgpu_addr a = {.host = "127.0.0.1"};
 	char why[RGPU_WHY_MAX];
 	uint16_t port;
 	int l, c;
@@ -72,7 +73,8 @@ static void sockets(void)
 	a.port = port;
 	c = rgpu_addr_connect(&a, 5000, why);
 	ok(c >= 0, "connects");
-	ok(c >= 0 && fcntl(c, F_GETFL) & O_NONBLOCK && fcntl(c, F_GETFD) & FD_CLOEXEC, "the socket is non-blocking and close-on-exec");
+	ok(c >= 0 && fcntl(c, F_GETFL) & O_NONBLOCK && fcntl(c, F_GETFD) & FD_CLOEXEC,
+	   "the socket is non-blocking and close-on-exec");
 	is_int(rgpu_addr_listen(&a, &port, why), -EADDRINUSE, "the port is taken: %s", why);
 	close(c);
 	close(l);
@@ -96,16 +98,16 @@ static void keys(void)
 		const char *name, *fmt;
 		int err;
 	} t[] = {
-		{ "plain", "rgpu-key-1\n%s\n", 0 },
-		{ "comments, CR, no newline at the end", "# mine\n\nrgpu-key-1\r\n# a\n%s", 0 },
-		{ "empty", "", -EINVAL },
-		{ "no magic", "%s\n", -EINVAL },
-		{ "other magic", "rgpu-key-2\n%s\n", -EINVAL },
-		{ "no key", "rgpu-key-1\n", -EINVAL },
-		{ "short key", "rgpu-key-1\nabcd\n", -EINVAL },
-		{ "long key", "rgpu-key-1\n%s00\n", -EINVAL },
-		{ "two keys", "rgpu-key-1\n%s\nrgpu-key-1\n", -EINVAL },
-		{ "not hex", "rgpu-key-1\nzz0102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F\n", -EINVAL },
+		{"plain", "rgpu-key-1\n%s\n", 0},
+		{"comments, CR, no newline at the end", "# mine\n\nrgpu-key-1\r\n# a\n%s", 0},
+		{"empty", "", -EINVAL},
+		{"no magic", "%s\n", -EINVAL},
+		{"other magic", "rgpu-key-2\n%s\n", -EINVAL},
+		{"no key", "rgpu-key-1\n", -EINVAL},
+		{"short key", "rgpu-key-1\nabcd\n", -EINVAL},
+		{"long key", "rgpu-key-1\n%s00\n", -EINVAL},
+		{"two keys", "rgpu-key-1\n%s\nrgpu-key-1\n", -EINVAL},
+		{"not hex", "rgpu-key-1\nzz0102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F\n", -EINVAL},
 	};
 	char why[RGPU_WHY_MAX], text[256];
 	struct rgpu_key k;

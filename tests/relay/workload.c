@@ -35,7 +35,7 @@ static int one_round(struct lane *l, unsigned round, uint8_t *body)
 	struct app *app = l->app;
 	uint64_t n = l->w->bulk, up = 0, quiet = n, fenced = 2 * n;
 	uint8_t *bo = app->bo[l->ch + 1];
-	struct rgpu_seg send = { l->ch + 1, RGPU_SEG_SEND, up, n }, recv[2] = { { l->ch + 1, RGPU_SEG_RECV, quiet, n } };
+	struct rgpu_seg send = {l->ch + 1, RGPU_SEG_SEND, up, n}, recv[2] = {{l->ch + 1, RGPU_SEG_RECV, quiet, n}};
 	uint32_t arg = round * 7 + 1, len = BODY;
 	uint64_t seq = app->ch[l->ch].seq;
 	struct rgpu_rep rep;
@@ -49,13 +49,13 @@ static int one_round(struct lane *l, unsigned round, uint8_t *body)
 	err = err ? err : app_post(app, l->ch, FAKE_NOP, 0, NULL, 0, NULL, 0);
 	err = err ? err : app_post(app, l->ch, FAKE_H2D, RGPU_REC_FENCE, &send, 1, NULL, 0);
 	err = err ? err : app_post(app, l->ch, FAKE_D2H, 0, recv, 1, NULL, 0);
-	recv[0] = (struct rgpu_seg){ l->ch + 1, RGPU_SEG_RECV, fenced, n / 3 };
-	recv[1] = (struct rgpu_seg){ l->ch + 1, RGPU_SEG_RECV, fenced + n / 3, n - n / 3 };
+	recv[0] = (struct rgpu_seg){l->ch + 1, RGPU_SEG_RECV, fenced, n / 3};
+	recv[1] = (struct rgpu_seg){l->ch + 1, RGPU_SEG_RECV, fenced + n / 3, n - n / 3};
 	err = err ? err : app_post(app, l->ch, FAKE_D2H, RGPU_REC_FENCE, recv, 2, NULL, 0);
 	err = err ? err : app_post(app, l->ch, FAKE_NOP, RGPU_REC_FENCE, NULL, 0, &arg, 4);
 	err = err ? err : app_post(app, l->ch, FAKE_BODY, RGPU_REC_FENCE, NULL, 0, &len, 4);
 	for (unsigned i = 0; i < 4 && !err; i++) {
-		static const uint8_t record[] = { 2, 4, 5, 6 };
+		static const uint8_t record[] = {2, 4, 5, 6};
 
 		err = app_reply(app, l->ch, &rep, body);
 		if (err)
@@ -103,7 +103,7 @@ void work_run(struct app *app, struct work *w)
 	struct lane l[APP_CHANNELS];
 
 	for (unsigned i = 0; i < app->nchannels; i++) {
-		l[i] = (struct lane){ app, w, i };
+		l[i] = (struct lane){app, w, i};
 		pthread_create(&t[i], NULL, run_lane, &l[i]);
 	}
 	for (unsigned i = 0; i < app->nchannels; i++)
@@ -124,8 +124,9 @@ static uint32_t load32(const __u32 *p)
 static bool numbers(const struct app_chan *c, uint64_t records, uint64_t replies)
 {
 	for (int i = 0; i < 5000; i++) {
-		if (load64(&c->p->acked) == records && load64(&c->p->delivered) == replies && load64(&c->p->published) == replies &&
-		    load32(&c->p->sq_head) == c->tail && load32(&c->p->cq_tail) == c->head && load32(&c->p->cq_next) == c->head)
+		if (load64(&c->p->acked) == records && load64(&c->p->delivered) == replies &&
+		    load64(&c->p->published) == replies && load32(&c->p->sq_head) == c->tail &&
+		    load32(&c->p->cq_tail) == c->head && load32(&c->p->cq_next) == c->head)
 			return true;
 		usleep(1000);
 	}
@@ -134,7 +135,7 @@ static bool numbers(const struct app_chan *c, uint64_t records, uint64_t replies
 
 const char *work_check(struct app *app, const struct work *w)
 {
-	uint64_t next[APP_CHANNELS] = { 0 }, records = (uint64_t)w->rounds * RECORDS, replies = (uint64_t)w->rounds * REPLIES;
+	uint64_t next[APP_CHANNELS] = {0}, records = (uint64_t)w->rounds * RECORDS, replies = (uint64_t)w->rounds * REPLIES;
 	struct fake *f = app->server;
 	const char *bad = "";
 

@@ -6,8 +6,8 @@
 #include "tests/relay/fake_app.h"
 
 /*
- * @rounds times on every channel, each in its own thread: a quiet record, an upload of @bulk bytes in one record, a quiet download, a fenced
- * download, a fence with a status, a fence with a long body. Wrong answers are counted.
+ * @rounds times on every channel, each in its own thread: a quiet record, an upload of @bulk bytes in one record, a quiet
+ * download, a fenced download, a fence with a status, a fence with a long body. Wrong answers are counted.
  */
 struct work {
 	unsigned rounds;
