@@ -273,13 +273,30 @@ static inline u8 *local_ptr(struct warp *w, const struct ins *i, u32 l, u64 at, 
 /* memory type (sign or zero extended to the register), register type, their names */
 #define LOADS(X)                                                                                                                 \
 	X(u8, u16, u8, h)                                                                                                        \
-	X(s8, s16, s8, h) X(u16, u16, u16, h) X(u8, u32, u8, w) X(s8, s32, s8, w) X(u16, u32, u16, w) X(s16, s32, s16, w)        \
-		X(u32, u32, u32, w) X(u8, u64, u8, d) X(s8, s64, s8, d) X(u16, u64, u16, d) X(s16, s64, s16, d)                  \
-			X(u32, u64, u32, d) X(s32, s64, s32, d) X(u64, u64, u64, d)
+	X(s8, s16, s8, h)                                                                                                        \
+	X(u16, u16, u16, h)                                                                                                      \
+	X(u8, u32, u8, w)                                                                                                        \
+	X(s8, s32, s8, w)                                                                                                        \
+	X(u16, u32, u16, w)                                                                                                      \
+	X(s16, s32, s16, w)                                                                                                      \
+	X(u32, u32, u32, w)                                                                                                      \
+	X(u8, u64, u8, d)                                                                                                        \
+	X(s8, s64, s8, d)                                                                                                        \
+	X(u16, u64, u16, d)                                                                                                      \
+	X(s16, s64, s16, d)                                                                                                      \
+	X(u32, u64, u32, d)                                                                                                      \
+	X(s32, s64, s32, d)                                                                                                      \
+	X(u64, u64, u64, d)
 #define STORES(X)                                                                                                                \
 	X(u8, u16, 8, h)                                                                                                         \
-	X(u16, u16, 16, h) X(u8, u32, 8, w) X(u16, u32, 16, w) X(u32, u32, 32, w) X(u8, u64, 8, d) X(u16, u64, 16, d)            \
-		X(u32, u64, 32, d) X(u64, u64, 64, d)
+	X(u16, u16, 16, h)                                                                                                       \
+	X(u8, u32, 8, w)                                                                                                         \
+	X(u16, u32, 16, w)                                                                                                       \
+	X(u32, u32, 32, w)                                                                                                       \
+	X(u8, u64, 8, d)                                                                                                         \
+	X(u16, u64, 16, d)                                                                                                       \
+	X(u32, u64, 32, d)                                                                                                       \
+	X(u64, u64, 64, d)
 
 #define LOAD_FUNCS(MT, RT, name, c)  FOR_SPACES(LOAD, MT, RT, ld_##name##_##c) LOAD_LOCAL(l_ld_##name##_##c, MT, RT)
 #define STORE_FUNCS(MT, RT, name, c) FOR_SPACES(STORE, MT, RT, st_##name##_##c) STORE_LOCAL(l_st_##name##_##c, MT, RT)
@@ -409,13 +426,15 @@ STORES(STORE_AREA)
 	{kind ":" #s ":" sep ":" #c, "", s##_##name, 0}, {kind "v:" #s ":" sep ":" #c, "", v##s##_##name, 0},
 #define LOAD_ROWS(MT, RT, name, c)                                                                                               \
 	ROWS(g, ld_##name##_##c, #name, c, "ld")                                                                                 \
-	ROWS(s, ld_##name##_##c, #name, c, "ld") ROWS(S, ld_##name##_##c, #name, c, "ld")                                        \
-		ROWS(l, ld_##name##_##c, #name, c, "ld"){"ldp:" #name ":" #c, "", ldp_##name##_##c, 0},                          \
+	ROWS(s, ld_##name##_##c, #name, c, "ld")                                                                                 \
+	ROWS(S, ld_##name##_##c, #name, c, "ld")                                                                                 \
+	ROWS(l, ld_##name##_##c, #name, c, "ld"){"ldp:" #name ":" #c, "", ldp_##name##_##c, 0},                                  \
 		{"ldpr:" #name ":" #c, "", ldpr_##name##_##c, 0}, {"lda:" #name ":" #c, "", lda_##name##_##c, 0},
 #define STORE_ROWS(MT, RT, name, c)                                                                                              \
 	ROWS(g, st_##name##_##c, #name, c, "st")                                                                                 \
-	ROWS(s, st_##name##_##c, #name, c, "st") ROWS(S, st_##name##_##c, #name, c, "st")                                        \
-		ROWS(l, st_##name##_##c, #name, c, "st"){"sta:" #name ":" #c, "", sta_##name##_##c, 0},
+	ROWS(s, st_##name##_##c, #name, c, "st")                                                                                 \
+	ROWS(S, st_##name##_##c, #name, c, "st")                                                                                 \
+	ROWS(l, st_##name##_##c, #name, c, "st"){"sta:" #name ":" #c, "", sta_##name##_##c, 0},
 
 TABLE(memory) = {
 	LOADS(LOAD_ROWS) STORES(STORE_ROWS){NULL, NULL, NULL, 0},
