@@ -52,6 +52,7 @@ def rpc(row):
     for a in row.args:
         if a.dir == 'out' and not a.length:
             out.append(f'\t*{a.name} = 0;')
+    out.append(f'\tc->mute = {"true" if row.mute else "false"};')
     if rec.size:
         out += [f'\tb = rgpu_begin(c, {flag}, 0, {size});', '\tif (!b)', '\t\treturn c->status;',
                 f'\t*b = (struct rec_{row.name}){{']

@@ -15,7 +15,8 @@ A table is text, one statement a logical line; a line that begins with a blank c
 
 MODE is quiet (issued, nobody waits), fence (waits for the reply), local (answered on the client: no record, ID is -).
 OPTIONS: client=hand (the exported function is hand-written), client=none (so is what writes the record), server=hand; noctx
-(the record names no context);
+(the record names no context); mute (the call does not return failures of earlier quiet ones, nor do those that make or end a
+handle: what they return must be about themselves);
 ctx=ARG (the call belongs to that handle's context, else to the current one); same=ARG (that handle must be of it); ptsz, ptds (a second symbol with that ending,
 for which stream 0 is the per-thread default stream).
 
@@ -78,6 +79,7 @@ class Row:
         self.ctx_arg = None
         self.same_arg = None
         self.variant = None     # 'ptsz' or 'ptds'
+        self.mute = any(a.dir in ('new', 'del') for a in args)  # never tells of an earlier quiet failure
         self.op = None
 
     def arg(self, name):
@@ -274,6 +276,8 @@ class Parser:
             row.client = value
         elif word == 'server=hand':
             row.server = 'hand'
+        elif word == 'mute':
+            row.mute = True
         elif word == 'noctx':
             row.ctx = False
         elif word in ('ptsz', 'ptds'):

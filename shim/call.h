@@ -35,6 +35,7 @@ struct rgpu_call {
 	uint16_t op;
 	bool remote; /* status is the server's, in the library's own enum */
 	bool sent;   /* the record is published */
+	bool mute;   /* its status is about itself alone: what failed before is told by another call */
 	int status;
 	uint64_t ctx; /* wire name of context; 0 none */
 	struct rgpu_obj *context; /* that the call belongs to */

@@ -26,6 +26,7 @@ static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nse
 	struct rec_H2D *b;
 
 	c->op = OP_H2D;
+	c->mute = false;
 	b = rgpu_begin(c, flags, nseg, sizeof(*b) + inlined);
 	if (b)
 		*b = (struct rec_H2D){ .ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined };
@@ -112,6 +113,7 @@ static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned n
 	struct rec_D2H *b;
 
 	c->op = OP_D2H;
+	c->mute = false;
 	b = rgpu_begin(c, flags, nseg, sizeof(*b));
 	if (b)
 		*b = (struct rec_D2H){ .ctx = c->ctx, .src = src, .bytes = bytes, .hStream = stream, .inlined = inlined };

@@ -357,7 +357,7 @@ void print_fetch(struct rgpu_session *s)
 	} reply;
 
 	do {
-		struct rgpu_call c = { .op = OP_PRINT, .session = s };
+		struct rgpu_call c = { .op = OP_PRINT, .session = s, .mute = true };
 		struct fence f = { .out = &reply, .room = sizeof(reply) };
 
 		if (!rgpu_begin(&c, RGPU_REC_FENCE, 0, 0))

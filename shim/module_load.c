@@ -153,6 +153,7 @@ static int read_rest(struct rgpu_call *c, uint64_t module, struct table *t)
 		if (!slot)
 			return r;
 		c->op = OP_LOAD_TABLE;
+		c->mute = true;
 		b = rgpu_begin(c, RGPU_REC_FENCE, 1, sizeof(*b));
 		if (!b)
 			return c->status;
@@ -206,6 +207,7 @@ static int finish(struct rgpu_call *c, uint64_t module, bool staged, const struc
 			goto out;
 	}
 	c->op = OP_LOAD_END;
+	c->mute = true;
 	b = rgpu_begin(c, RGPU_REC_FENCE, staged, sizeof(*b));
 	if (!b) {
 		r = c->status;

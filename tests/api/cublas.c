@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* cuBLAS: handle, stream and pointer mode, and results where they were asked for. */
+#include "cublas_proto.h"
+#include "tests/api/serve.h"
+
+#define M 37
+#define N 23
+#define K 11
+
+static float a[M * K], b[K * N], c[M * N], got[M * N];
+
+int main(void)
+{
+	cublasHandle_t h, old;
+	cublasPointerMode_t mode;
+	CUdeviceptr da, db, dc, dx;
+	float alpha = 2, beta = 0.5f, dot = 0, want = 0, scal[2] = { 3, 0 };
+	int version = 0, bad = 0;
+	CUstream s, t = NULL;
+	long before;
+
+	serve(NULL, 1);
+	is_int(cublasCreate_v2(&h), CUBLAS_STATUS_NOT_INITIALIZED, "before cuInit there is no handle");
+	primary();
+	is_int(cublasCreate_v2(NULL), CUBLAS_STATUS_INVALID_VALUE, "nowhere to put a handle");
+	is_int(cublasCreate_v2(&h), CUBLAS_STATUS_SUCCESS, "a handle");
+	is_int(cublasGetVersion_v2(h, &version), CUBLAS_STATUS_SUCCESS, "its version");
+	ok(version >= 100000, "which is %d", version);
+	is_int(cublasGetPointerMode_v2(h, &mode), CUBLAS_STATUS_SUCCESS, "its pointer mode");
+	is_int(mode, CUBLAS_POINTER_MODE_HOST, "which is the host's");
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	is_int(cublasSetStream_v2(h, s), CUBLAS_STATUS_SUCCESS, "a stream is set");
+	is_int(cublasGetStream_v2(h, &t), CUBLAS_STATUS_SUCCESS, "and read back");
+	ok(t == s, "it is that one");
+	is_int(cublasSetStream_v2(h, (CUstream)0x99), CUBLAS_STATUS_NOT_INITIALIZED, "no stream at all");
+	is_int(cublasSetPointerMode_v2(h, 5), CUBLAS_STATUS_INVALID_VALUE, "no pointer mode");
+
+	for (int i = 0; i < M * K; i++)
+		a[i] = (i * 7 % 13) - 6;
+	for (int i = 0; i < K * N; i++)
+		b[i] = (i * 5 % 11) - 5;
+	for (int i = 0; i < M * N; i++)
+		c[i] = i % 9;
+	must(cuMemAlloc(&da, sizeof(a)));
+	must(cuMemAlloc(&db, sizeof(b)));
+	must(cuMemAlloc(&dc, sizeof(c)));
+	must(cuMemAlloc(&dx, 64));
+	must(cuMemcpyHtoD(da, a, sizeof(a)));
+	must(cuMemcpyHtoD(db, b, sizeof(b)));
+	must(cuMemcpyHtoD(dc, c, sizeof(c)));
+	must(cuCtxSynchronize());
+	before = rgpuRoundTrips(NULL);
+	is_int(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M),
+	       CUBLAS_STATUS_SUCCESS, "sgemm");
+	alpha = 99; /* it was read at the call */
+	is_int(rgpuRoundTrips(NULL), before, "without a round trip");
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(got, dc, sizeof(got)));
+	for (int i = 0; i < M; i++)
+		for (int j = 0; j < N; j++) {
+			float sum = 0;
+
+			for (int k = 0; k < K; k++)
+				sum += a[i + k * M] * b[k + j * K];
+			bad += got[i + j * M] != 2 * sum + 0.5f * c[i + j * M];
+		}
+	is_int(bad, 0, "every element");
+	is_int(cublasSgemm_v2(h, 3, CUBLAS_OP_N, M, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M),
+	       CUBLAS_STATUS_INVALID_VALUE, "an operation that is none");
+	is_int(cublasSgemm_v2(h, 0, 0, -1, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M), CUBLAS_STATUS_INVALID_VALUE,
+	       "a negative size");
+	is_int(cublasSgemm_v2(h, 0, 0, M, N, K, &alpha, (float *)da, M - 1, (float *)db, K, &beta, (float *)dc, M), CUBLAS_STATUS_INVALID_VALUE,
+	       "a leading dimension that is too small");
+	is_int(cublasSgemm_v2(h, 0, 0, M, N, K + 1, &alpha, (float *)da, M, (float *)db, K + 1, &beta, (float *)dc, M),
+	       CUBLAS_STATUS_INVALID_VALUE, "a matrix that reaches beyond its memory");
+
+	alpha = 3;
+	is_int(cublasSaxpy_v2(h, 200, &alpha, (float *)da, 2, (float *)dc, 1), CUBLAS_STATUS_SUCCESS, "saxpy");
+	must(cuStreamSynchronize(s));
+	memcpy(c, got, sizeof(c));
+	must(cuMemcpyDtoH(got, dc, sizeof(got)));
+	bad = 0;
+	for (int i = 0; i < 200; i++)
+		bad += got[i] != c[i] + 3 * a[2 * i];
+	is_int(bad, 0, "every element");
+
+	for (int i = 0; i < 100; i++)
+		want += a[i] * b[i];
+	before = rgpuRoundTrips("cublasSdot_v2");
+	is_int(cublasSdot_v2(h, 100, (float *)da, 1, (float *)db, 1, &dot), CUBLAS_STATUS_SUCCESS, "sdot to the host");
+	ok(dot == want, "%g", dot);
+	is_int(rgpuRoundTrips("cublasSdot_v2"), before + 1, "is one round trip");
+	is_int(cublasSetPointerMode_v2(h, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS, "pointers to the device");
+	cublasGetPointerMode_v2(h, &mode);
+	is_int(mode, CUBLAS_POINTER_MODE_DEVICE, "the mode is kept");
+	must(cuMemcpyHtoD(dx, scal, sizeof(scal)));
+	is_int(cublasSdot_v2(h, 100, (float *)da, 1, (float *)db, 1, (float *)(dx + 4)), CUBLAS_STATUS_SUCCESS, "sdot to the device");
+	is_int(rgpuRoundTrips("cublasSdot_v2"), before + 1, "is none");
+	is_int(cublasSaxpy_v2(h, 100, (float *)dx, (float *)da, 1, (float *)db, 1), CUBLAS_STATUS_SUCCESS, "a scalar on the device");
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(scal, dx, sizeof(scal)));
+	ok(scal[1] == want, "the result lies there");
+	must(cuMemcpyDtoH(got, db, 400));
+	bad = 0;
+	for (int i = 0; i < 100; i++)
+		bad += got[i] != b[i] + 3 * a[i];
+	is_int(bad, 0, "and was used from there");
+	old = h;
+	is_int(cublasDestroy_v2(h), CUBLAS_STATUS_SUCCESS, "destroyed");
+	is_int(cublasDestroy_v2(old), CUBLAS_STATUS_NOT_INITIALIZED, "once");
+	is_int(cublasSetStream_v2(old, s), CUBLAS_STATUS_NOT_INITIALIZED, "the handle is stale");
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	return tap_done();
+}

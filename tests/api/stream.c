@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/* Streams and events: order, waiting that holds nobody up, and what costs no round trip. */
+#include <pthread.h>
+#include "tests/api/serve.h"
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end);
+
+static void streams(void)
+{
+	CUstream s, p;
+	unsigned flags = 9;
+	int priority = 9, least, greatest;
+	unsigned long long a = 0, b = 0;
+	CUcontext c = NULL;
+	CUdevice d = 9;
+	CUstreamCaptureStatus st;
+	long before = rgpuRoundTrips(NULL);
+
+	is_cu(cuStreamCreate(&s, 2), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamCreate(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	must(cuCtxGetStreamPriorityRange(&least, &greatest));
+	is_cu(cuStreamCreateWithPriority(&p, 0, greatest - 100), CUDA_SUCCESS);
+	is_cu(cuStreamGetFlags(s, &flags), CUDA_SUCCESS);
+	is_int(flags, CU_STREAM_NON_BLOCKING, "its flags");
+	is_cu(cuStreamGetPriority(p, &priority), CUDA_SUCCESS);
+	is_int(priority, greatest, "a priority out of range is clamped");
+	is_cu(cuStreamGetFlags(NULL, &flags), CUDA_SUCCESS);
+	is_int(flags, 0, "the default stream has none");
+	is_cu(cuStreamGetId(s, &a), CUDA_SUCCESS);
+	is_cu(cuStreamGetId(p, &b), CUDA_SUCCESS);
+	ok(a && b && a != b, "ids differ");
+	is_cu(cuStreamGetCtx(s, &c), CUDA_SUCCESS);
+	ok(c, "its context");
+	is_cu(cuStreamGetDevice(s, &d), CUDA_SUCCESS);
+	is_int(d, 0, "its device");
+	is_cu(cuStreamIsCapturing(s, &st), CUDA_SUCCESS);
+	is_int(st, CU_STREAM_CAPTURE_STATUS_NONE, "it does not capture");
+	is_int(rgpuRoundTrips(NULL), before, "none of this took a round trip");
+	is_cu(cuStreamQuery(s), CUDA_SUCCESS);
+	is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
+	is_cu(cuStreamDestroy(s), CUDA_SUCCESS);
+	is_cu(cuStreamDestroy(s), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamQuery(s), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamDestroy(NULL), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamDestroy(CU_STREAM_LEGACY), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamDestroy(p), CUDA_SUCCESS);
+	is_cu(cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	is_cu(cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+}
+
+static void events(void)
+{
+	CUevent e, f, t;
+	CUstream s;
+	float ms = -1;
+
+	is_cu(cuEventCreate(&e, 64), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING), CUDA_ERROR_NOT_SUPPORTED);
+	must(cuEventCreate(&e, 0));
+	must(cuEventCreate(&f, 0));
+	must(cuEventCreate(&t, CU_EVENT_DISABLE_TIMING));
+	must(cuStreamCreate(&s, 0));
+	is_cu(cuEventQuery(e), CUDA_SUCCESS); /* never recorded */
+	is_cu(cuEventElapsedTime(&ms, e, f), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuEventRecord(e, s), CUDA_SUCCESS);
+	is_cu(cuEventRecordWithFlags(f, s, 0), CUDA_SUCCESS);
+	is_cu(cuEventRecordWithFlags(f, s, 8), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuEventSynchronize(f), CUDA_SUCCESS);
+	is_cu(cuEventQuery(f), CUDA_SUCCESS);
+	is_cu(cuEventElapsedTime(&ms, e, f), CUDA_SUCCESS);
+	ok(ms >= 0 && ms < 60000, "%g ms between them", ms);
+	is_cu(cuEventElapsedTime_v2(&ms, e, f), CUDA_SUCCESS);
+	is_cu(cuEventElapsedTime(NULL, e, f), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuEventRecord(t, s), CUDA_SUCCESS);
+	is_cu(cuEventSynchronize(t), CUDA_SUCCESS);
+	is_cu(cuEventElapsedTime(&ms, e, t), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamWaitEvent(s, t, 0), CUDA_SUCCESS);
+	is_cu(cuStreamWaitEvent(s, t, 2), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamWaitEvent(s, NULL, 0), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuEventDestroy(e), CUDA_SUCCESS);
+	is_cu(cuEventDestroy(e), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuEventRecord(e, s), CUDA_ERROR_INVALID_HANDLE);
+	must(cuEventDestroy(f));
+	must(cuEventDestroy(t));
+	must(cuStreamDestroy(s));
+}
+
+/* What a waiting thread needs another to do. */
+struct wait {
+	CUcontext ctx;
+	CUdeviceptr flag;
+	int how;
+	CUstream s;
+	CUevent e;
+	CUresult r;
+};
+
+static void *waiter(void *arg)
+{
+	struct wait *w = arg;
+
+	w->r = cuCtxSetCurrent(w->ctx);
+	if (!w->r)
+		w->r = w->how == 0 ? cuStreamSynchronize(w->s) : w->how == 1 ? cuEventSynchronize(w->e) : cuCtxSynchronize();
+	return NULL;
+}
+
+/* A thread that waits in the driver, and this one that ends its wait with a later call. */
+static void release(CUcontext ctx)
+{
+	static const char *const how[] = { "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize" };
+	struct wait w = { .ctx = ctx };
+	CUstream other;
+	pthread_t t;
+
+	must(cuMemAlloc(&w.flag, 16));
+	must(cuStreamCreate(&w.s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&w.e, 0));
+	for (w.how = 0; w.how < 3; w.how++) {
+		must(cuMemsetD8(w.flag, 0, 16));
+		must(cuCtxSynchronize());
+		must(cuStreamWaitValue32(w.s, w.flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+		must(cuEventRecord(w.e, w.s));
+		is_cu(cuStreamQuery(w.s), CUDA_ERROR_NOT_READY);
+		is_cu(cuEventQuery(w.e), CUDA_ERROR_NOT_READY);
+		pthread_create(&t, NULL, waiter, &w);
+		usleep(20000); /* so that it waits; it need not for the result to be right */
+		must(cuStreamWriteValue32(other, w.flag, 1, 0));
+		pthread_join(t, NULL);
+		is_int(w.r, CUDA_SUCCESS, "%s was ended by another thread", how[w.how]);
+		is_cu(cuEventQuery(w.e), CUDA_SUCCESS);
+	}
+	must(cuMemsetD8(w.flag, 0, 16));
+	must(cuCtxSynchronize());
+	must(cuStreamWaitValue64(w.s, w.flag + 8, 5, CU_STREAM_WAIT_VALUE_GEQ));
+	must(cuStreamWriteValue64(other, w.flag + 8, 6, 0));
+	is_cu(cuStreamSynchronize(w.s), CUDA_SUCCESS);
+	is_cu(cuStreamWaitValue32(w.s, 0x1000, 5, 0), CUDA_ERROR_INVALID_VALUE);
+	must(cuStreamDestroy(w.s));
+	must(cuStreamDestroy(other));
+	must(cuEventDestroy(w.e));
+	must(cuMemFree(w.flag));
+}
+
+static void costs(void)
+{
+	enum { N = 10000 };
+	static CUstream s[N];
+	static CUevent e[N];
+	unsigned bad = 0;
+	CUdeviceptr d;
+	long before;
+
+	must(cuMemAlloc(&d, 64));
+	before = rgpuRoundTrips(NULL);
+	for (int i = 0; i < N; i++) {
+		bad += cuEventCreate(&e[i], CU_EVENT_DISABLE_TIMING) != 0;
+		if (i < 200)
+			bad += cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING) != 0;
+		bad += cuEventRecord(e[i], s[i % 200]) != 0;
+		bad += cuStreamWaitEvent(s[(i + 1) % 200], e[i], 0) != 0;
+	}
+	is_int(rgpuRoundTrips(NULL), before, "made, recorded and waited for on the device: no round trip");
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	is_int(rgpuRoundTrips("CTX_SYNC") > 0, 1, "the wait is one");
+	for (int i = 0; i < N; i++)
+		bad += cuEventDestroy(e[i]) != 0;
+	for (int i = 0; i < 200; i++)
+		bad += cuStreamDestroy(s[i]) != 0;
+	is_int(bad, 0, "ten thousand events and two hundred streams");
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
+int main(void)
+{
+	CUcontext c;
+
+	serve(NULL, 1);
+	c = primary();
+	streams();
+	events();
+	release(c);
+	costs();
+	return tap_done();
+}
