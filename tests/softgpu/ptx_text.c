@@ -243,6 +243,31 @@ static void test_forms(void)
 	EACH(32, t * 100 + (t < 5 ? 1 : 2) + (t == 9 || t < 5 ? 10 : 0), "and unpacking");
 }
 
+static void test_functions(void)
+{
+	is_int(run(HEAD ".func (.param .b32 r) f(.param .b32 x) { .reg .b32 %x; .reg .pred %q; ld.param.u32 %x, [x]; setp.eq.u32 "
+			"%q, %x, 7;\n"
+			"@%q exit; setp.gt.u32 %q, %x, 20; @%q ret; mul.lo.u32 %x, %x, 3; st.param.u32 [r], %x; ret; }\n"
+			".visible .entry k(.param .u64 p) { .reg .b32 %t, %r; .reg .b64 %o, %a; .reg .pred %s;\n"
+			"ld.param.u64 %o, [p]; mov.u32 %t, %tid.x; mul.wide.u32 %a, %t, 4; add.s64 %a, %o, %a; setp.lt.u32 %s, "
+			"%t, 30;\n"
+			"{ .param .b32 q0; .param .b32 q1; st.param.b32 [q1], 5; st.param.b32 [q0], %t; @%s call (q1), f, (q0); "
+			"ld.param.b32 %r, [q1]; }\n"
+			"bar.sync 0; st.global.u32 [%a], %r; ret; }",
+		   1, 64),
+	       PTX_OK, "a guarded call of a function with exit and an early return");
+	/* Lanes that return early leave the result as it was in the callee; only the others are looked at. */
+	for (int t = 21; t < 30; t++)
+		out[t] = -1;
+	EACH(64, t == 7 ? 0 : t >= 30 ? 5 : t > 20 ? -1 : t * 3, "exits one lane, calls 30");
+	is_int(run(KERNEL(".shared .u32 s; setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 0; bar.sync 0; red.global.add.u32 "
+			  "[%o], %t;\n"
+			  "red.shared.add.u32 [s], 1; bar.sync 0; ld.shared.u32 %r1, [s]; red.global.max.s32 [%o+4], %r1; ret;"),
+		   1, 64),
+	       PTX_OK, "red");
+	ok(out[0] == 63 * 32 && out[1] == 64, "adds and takes the maximum");
+}
+
 /* The address of a variable byte by byte, with an offset, of another variable defined before. */
 static void test_initialisers(void)
 {
@@ -304,6 +329,7 @@ int main(int argc, char **argv)
 	test_deadlocks();
 	test_barriers();
 	test_forms();
+	test_functions();
 	test_initialisers();
 	test_values();
 	test_nesting();
