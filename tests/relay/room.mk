@@ -20,5 +20,7 @@ $(B)/tests/relay_%: $(B)/tests/relay/test_%.o $(RELAY_TEST_OBJS) $(B)/lib/librgp
 $(B)/tests/relay_direct: $(B)/tests/relay/test_direct.o $(B)/lib/librgpu-transport.a | $(B)/tests/server-stubd
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_TRANSPORT)
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link control order cut hostile direct)
+$(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
+
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,text link control order cut hostile direct proxy)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
