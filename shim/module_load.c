@@ -7,6 +7,7 @@
 #include "shim/handles.h"
 #include "shim/module_int.h"
 #include "shim/staging.h"
+#include "shim/unsupported.h"
 
 #define INLINE_MAX  (256u << 10) /* smaller images travel in the records: no staging buffer is made for them */
 #define INLINE_PART (48u << 10)
@@ -61,7 +62,7 @@ int load_options_read(struct load_options *o, unsigned n, const CUjit_option *op
 			o->list[o->n++].value = (uint64_t)values[i];
 			break;
 		default:
-			return CUDA_ERROR_NOT_SUPPORTED; /* pointers to symbols and the like */
+			return rgpu_unsupported("an option of cuModuleLoadDataEx with pointers", NULL);
 		}
 	}
 	return 0;

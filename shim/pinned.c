@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/log.h"
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
+#include "shim/unsupported.h"
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
@@ -108,11 +108,9 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
-	if (Flags & CU_MEMHOSTALLOC_DEVICEMAP) {
-		rgpu_err("cuMemHostAlloc: host memory that kernels access (CU_MEMHOSTALLOC_DEVICEMAP) is not supported yet; "
-			 "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY says so");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
+	/* CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY says so, too. */
+	if (Flags & CU_MEMHOSTALLOC_DEVICEMAP)
+		return rgpu_unsupported("cuMemHostAlloc with CU_MEMHOSTALLOC_DEVICEMAP", NULL);
 	m = calloc(1, sizeof(*m));
 	if (!m || bytesize + page < bytesize) {
 		free(m);
@@ -206,7 +204,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 		return r;
 	if (!pdptr || Flags || !pinned_find(p, &m))
 		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_ERROR_NOT_SUPPORTED;
+	return rgpu_unsupported("cuMemHostGetDevicePointer", NULL);
 }
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
@@ -221,7 +219,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 	if (!r && (!p || !bytesize || (uint64_t)p + bytesize < (uint64_t)p || Flags & ~0xfu))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r && Flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY))
-		r = CUDA_ERROR_NOT_SUPPORTED;
+		r = rgpu_unsupported("cuMemHostRegister of memory that kernels access", NULL);
 	if (r)
 		return r;
 	m = calloc(1, sizeof(*m));

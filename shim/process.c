@@ -19,6 +19,18 @@ static struct process process;
 /* 1 in a process that called cuInit with success. A page of its own, which fork() gives the child as zeroes. */
 static uint32_t *alive;
 
+static atomic_bool exiting;
+
+static void note_exit(void)
+{
+	atomic_store(&exiting, true);
+}
+
+bool process_exiting(void)
+{
+	return atomic_load(&exiting);
+}
+
 struct process *process_get(void)
 {
 	return &process;
@@ -203,6 +215,7 @@ int process_init(void)
 		goto out;
 	}
 	*word = 1;
+	atexit(note_exit);
 	__atomic_store_n(&alive, word, __ATOMIC_RELEASE);
 out:
 	pthread_mutex_unlock(&lock);

@@ -59,6 +59,7 @@ struct process {
 int process_init(void);
 /* NOT_INITIALIZED before cuInit and in a forked child; else 0. */
 int process_ready(void);
+bool process_exiting(void); /* exit() was called */
 struct process *process_get(void); /* after process_ready() */
 struct device *device_find(int ordinal); /* NULL: none */
 int device_attribute(const struct device *d, CUdevice_attribute attrib); /* RGPU_PROPS_NONE: the driver does not know it */

@@ -5,6 +5,7 @@
 #include "shim/handles.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/unsupported.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
@@ -206,7 +207,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	if (!r && (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r && Flags & CU_EVENT_INTERPROCESS)
-		r = Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+		r = Flags & CU_EVENT_DISABLE_TIMING ? rgpu_unsupported("an interprocess event", NULL) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = rgpu_mint(&c, KIND_event, &wire, &obj);
 	if (r)

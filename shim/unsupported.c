@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "lib/log.h"
 #include "shim/cuda_api.h"
+#include "shim/unsupported.h"
 
 #define NAMES 1024
 
@@ -23,9 +24,7 @@ static bool first_time(const char *name)
 	return false;
 }
 
-/* Called by the generated stubs. @reason: why it can never work, or NULL: not yet. */
-int rgpu_unsupported(const char *name, const char *reason);
-
+/* Called by the generated stubs, too. */
 int rgpu_unsupported(const char *name, const char *reason)
 {
 	if (first_time(name)) {

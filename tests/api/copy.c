@@ -148,6 +148,74 @@ static void device(void)
 	must(cuMemFree(b));
 }
 
+/* A box of w × h × d bytes at (3, 2, 1) of pitched memory, up, across and down, against a loop. */
+static void boxes(void)
+{
+	enum { P = 512, H = 20, D = 6, W = 100, HH = 7, DD = 3, HP = 130 };
+	uint8_t *host = calloc(1, HP * HH * DD), *back = calloc(1, P * H * D), *want = calloc(1, P * H * D);
+	CUDA_MEMCPY3D up = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = HP, .srcHeight = HH, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			     .dstPitch = P, .dstHeight = H, .dstXInBytes = 3, .dstY = 2, .dstZ = 1, .WidthInBytes = W, .Height = HH, .Depth = DD };
+	CUDA_MEMCPY3D across, down;
+	CUDA_MEMCPY2D flat = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = P, .srcXInBytes = 3, .srcY = 2 + H, .dstMemoryType = CU_MEMORYTYPE_HOST,
+			       .dstHost = back, .dstPitch = W + 1, .WidthInBytes = W, .Height = HH };
+	CUdeviceptr a, b;
+	long before;
+	int bad = 0;
+
+	pattern(host, HP * HH * DD, 77);
+	must(cuMemAlloc(&a, P * H * D));
+	must(cuMemAlloc(&b, P * H * D));
+	must(cuMemsetD8(a, 0, P * H * D));
+	must(cuMemsetD8(b, 0, P * H * D));
+	up.dstDevice = a;
+	is_cu(cuMemcpy3D(&up), CUDA_SUCCESS);
+	across = up;
+	across.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+	across.srcHost = NULL;
+	across.srcDevice = a;
+	across.srcPitch = P;
+	across.srcHeight = H;
+	across.srcXInBytes = 3;
+	across.srcY = 2;
+	across.srcZ = 1;
+	across.dstDevice = b;
+	is_cu(cuMemcpy3DAsync(&across, NULL), CUDA_SUCCESS);
+	must(cuMemcpyDtoH(back, b, P * H * D));
+	for (int z = 0; z < DD; z++)
+		for (int y = 0; y < HH; y++)
+			memcpy(want + ((z + 1) * H + y + 2) * P + 3, host + (z * HH + y) * HP, W);
+	ok(!memcmp(back, want, P * H * D), "a box goes up and across, and nothing beside it changes");
+	down = across;
+	down.srcDevice = b;
+	down.dstMemoryType = CU_MEMORYTYPE_HOST;
+	down.dstHost = back;
+	memset(back, 0, P * H * D);
+	is_cu(cuMemcpy3D(&down), CUDA_SUCCESS);
+	ok(!memcmp(back, want, P * H * D), "and down");
+	flat.srcDevice = b;
+	before = rgpuRoundTrips(NULL);
+	is_cu(cuMemcpy2D(&flat), CUDA_SUCCESS);
+	is_int(rgpuRoundTrips(NULL), before + 1, "rows come down in one round trip");
+	for (int y = 0; y < HH; y++)
+		bad += !!memcmp(back + y * (W + 1), host + y * HP, W);
+	is_int(bad, 0, "each where it belongs");
+	flat.Height = H * D;
+	is_cu(cuMemcpy2DUnaligned(&flat), CUDA_ERROR_INVALID_VALUE);
+	flat.Height = 2;
+	flat.srcPitch = W - 1;
+	is_cu(cuMemcpy2DAsync(&flat, NULL), CUDA_ERROR_INVALID_VALUE);
+	flat.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+	is_cu(cuMemcpy2D(&flat), CUDA_ERROR_NOT_SUPPORTED);
+	flat.Height = 0;
+	flat.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+	is_cu(cuMemcpy2D(&flat), CUDA_SUCCESS);
+	must(cuMemFree(a));
+	must(cuMemFree(b));
+	free(host);
+	free(back);
+	free(want);
+}
+
 /* 8 threads copy up and down, each its own pattern. */
 static void *worker(void *arg)
 {
@@ -197,6 +265,7 @@ int main(void)
 	pageable();
 	pinned();
 	device();
+	boxes();
 	threads();
 	must(cuMemAlloc(&d, 4096));
 	before = rgpuRoundTrips(NULL);
