@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/* Records that no library of ours would write: the worker answers each with a status and goes on. */
+#include <rgpu_wire.h>
+#include "rgpu_ops.h"
+#include "shim/call.h"
+#include "tests/api/serve.h"
+
+#define ROUNDS 40000
+
+static const uint16_t ops[] = {
+	OP_OPEN, OP_LANE_RESET, OP_CTX_RETAIN, OP_CTX_RELEASE, OP_CTX_CREATE, OP_CTX_DESTROY, OP_CTX_SYNC, OP_PEER, OP_LEASE, OP_UNLEASE, OP_H2D,
+	OP_D2H, OP_D2D, OP_D2D_PEER, OP_STREAM_SYNC, OP_EVENT_SYNC, OP_LOAD_BEGIN, OP_LOAD_DATA, OP_LOAD_OPTION, OP_LOAD_END, OP_LOAD_TABLE,
+	OP_UNLOAD, OP_GLOBAL, OP_FUNC_SET, OP_FUNC_CACHE, OP_OCCUPANCY, OP_LAUNCH, OP_PRINT, OP_cuCtxSetLimit, OP_cuMemGetInfo_v2,
+	OP_cuMemsetD8Async, OP_cuMemsetD2D32Async, OP_cuStreamCreateWithPriority, OP_cuStreamDestroy_v2, OP_cuStreamQuery, OP_cuStreamWaitEvent,
+	OP_cuStreamWriteValue32_v2, OP_cuEventCreate, OP_cuEventDestroy_v2, OP_cuEventRecord, OP_cuEventQuery, OP_cuEventElapsedTime_v2,
+	OP_cublasCreate_v2, OP_cublasDestroy_v2, OP_cublasSetStream_v2, OP_cublasSetPointerMode_v2, OP_cublasSgemm_v2, OP_cublasSdot_v2, 0xffff, 0x0fff,
+};
+
+static unsigned seed = 1;
+
+static uint64_t rnd(void)
+{
+	return (uint64_t)rand_r(&seed) << 42 ^ (uint64_t)rand_r(&seed) << 21 ^ rand_r(&seed);
+}
+
+/* Half the words mean something: handles that live, that died, addresses that are leased, small and huge numbers. */
+static uint64_t good[16];
+static unsigned ngood;
+
+static uint64_t word(void)
+{
+	switch (rnd() % 8) {
+	case 0:
+	case 1:
+	case 2:
+		return good[rnd() % ngood];
+	case 3:
+		return rnd() % 70;
+	case 4:
+		return good[rnd() % ngood] + rnd() % 4096 * 8;
+	case 5:
+		return UINT64_MAX - rnd() % 70;
+	case 6:
+		/* A handle of some kind, which this client never made. */
+		return 0x5247ull << 48 | (rnd() % 16) << 44 | (rnd() % 4) << 24 | rnd() % 40;
+	default:
+		return rnd();
+	}
+}
+
+/* One record of up to 20 words. A fence's reply is waited for; nothing is said about its status. */
+static int send_one(uint16_t op, bool fence)
+{
+	struct rgpu_call c;
+	unsigned n = rnd() % 20;
+	uint64_t *body;
+
+	/* What would rightly end this very test: its own context, and waits for what nobody will do. */
+	if (op == OP_CTX_RELEASE || op == OP_CTX_DESTROY || op == OP_LAUNCH)
+		n %= 3;
+	if (rgpu_enter(&c, op))
+		return 1;
+	body = rgpu_begin(&c, fence ? RGPU_REC_FENCE : 0, 0, n * 8);
+	if (!body)
+		return 1;
+	for (unsigned i = 0; i < n; i++)
+		body[i] = word();
+	if (n && (op == OP_CTX_RELEASE || op == OP_CTX_DESTROY))
+		body[0] = rnd();
+	if (fence)
+		rgpu_fence(&c, NULL, 0);
+	else
+		rgpu_send(&c);
+	return 0;
+}
+
+int main(void)
+{
+	CUdeviceptr d, e;
+	int bad = 0, v = 0;
+	CUstream s;
+	CUevent ev;
+	CUmodule m;
+
+	serve(NULL, 2);
+	good[ngood++] = (uint64_t)primary();
+	must(cuStreamCreate(&s, 0));
+	must(cuEventCreate(&ev, 0));
+	must(cuModuleLoad(&m, built("tests/api/kernels.fatbin")));
+	must(cuMemAlloc(&d, 1 << 20));
+	good[ngood++] = (uint64_t)s;
+	good[ngood++] = (uint64_t)ev;
+	good[ngood++] = (uint64_t)m;
+	good[ngood++] = d;
+	good[ngood++] = 0;
+	good[ngood++] = 1;
+	for (int i = 0; i < ROUNDS && !bad; i++)
+		bad = send_one(ops[rnd() % (sizeof(ops) / sizeof(*ops))], rnd() % 4 == 0);
+	is_int(bad, 0, "%d records of rubbish, and the session lives", ROUNDS);
+	/* Earlier failures are told by now, or by one of these. */
+	for (int i = 0; i < 10; i++)
+		cuStreamQuery(NULL);
+	is_cu(cuMemAlloc(&e, 4096), CUDA_SUCCESS);
+	is_cu(cuMemsetD32(e, 77, 1024), CUDA_SUCCESS);
+	is_cu(cuMemcpyDtoH(&v, e + 4092, 4), CUDA_SUCCESS);
+	is_int(v, 77, "and works");
+	return tap_done();
+}
