@@ -329,6 +329,22 @@ static f32 relu_if(f32 f, bool relu)
 FP8(e4m3, 3)
 FP8(e5m2, 2)
 
+/* cvt.pack: a and b saturated side by side, over the low part of c for bytes. */
+static u32 pack8(s32 a, s32 b, u32 c, enum type t)
+{
+	return c << 16 | ((u32)saturate((u64)(s64)a, true, t) & 0xff) << 8 | ((u32)saturate((u64)(s64)b, true, t) & 0xff);
+}
+
+static u32 pack16(s32 a, s32 b, enum type t)
+{
+	return (u32)saturate((u64)(s64)a, true, t) << 16 | ((u32)saturate((u64)(s64)b, true, t) & 0xffff);
+}
+
+OP_LANE_FUNC(pack_u8, "", "", u32, s32, s32, u32, pack8(a, b, c, TY_U8))
+OP_LANE_FUNC(pack_s8, "", "", u32, s32, s32, u32, pack8(a, b, c, TY_S8))
+OP_LANE_FUNC(pack_u16, "", "", u32, s32, s32, u32, pack16(a, b, TY_U16))
+OP_LANE_FUNC(pack_s16, "", "", u32, s32, s32, u32, pack16(a, b, TY_S16))
+
 #define RND32(nm, op, sig) {op ".{rn,rz,rm,rp}{,.ftz}{,.sat}.f32", sig, nm##_f32, OP_MODS},
 #define RND64(nm, op, sig) {op ".{rn,rz,rm,rp}.f64", sig, nm##_f64, OP_MODS},
 
@@ -345,6 +361,10 @@ const struct op_row ptx_ops_general[] = {
 	{"cvt.rn.satfinite.e5m2x2.f16x2", "hw", e5m2_f16, 0},
 	{"cvt.rn.f16x2.e4m3x2", "wh", f16_e4m3, 0},
 	{"cvt.rn.f16x2.e5m2x2", "wh", f16_e5m2, 0},
+	{"cvt.pack.sat.u8.s32.b32", "wwww", pack_u8, 0},
+	{"cvt.pack.sat.s8.s32.b32", "wwww", pack_s8, 0},
+	{"cvt.pack.sat.u16.s32", "www", pack_u16, 0},
+	{"cvt.pack.sat.s16.s32", "www", pack_s16, 0},
 	{"cvt:general", "", cvt_general, 0},
 	{NULL, NULL, NULL, 0},
 };

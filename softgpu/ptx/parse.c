@@ -387,6 +387,30 @@ static void module_var(struct load *ld, enum space space, bool is_extern, bool w
 	}
 }
 
+static struct sym *alias_name(struct load *ld)
+{
+	struct sym *s = ld->t.kind == T_WORD ? sym_find(ld, ld->t.s, ld->t.len) : NULL;
+
+	if (!s || s->kind != SYM_FUNC)
+		unexpected(ld, "a declared function");
+	next(ld);
+	return s;
+}
+
+/* .alias a, b: the declared function a is the function b */
+static void parse_alias(struct load *ld)
+{
+	u32 line = ld->t.line;
+	struct sym *a = alias_name(ld), *b;
+
+	expect(ld, ',');
+	b = alias_name(ld);
+	expect(ld, ';');
+	if (a->func->has_body || !b->func->has_body)
+		load_fail(ld, PTX_SYNTAX, line, "an alias stands for a function with a body and has none itself");
+	a->func = b->func;
+}
+
 void parse_module(struct load *ld)
 {
 	bool is_extern = false, weak = false;
@@ -435,6 +459,8 @@ void parse_module(struct load *ld)
 			module_var(ld, SP_CONST, ext, wk);
 		} else if (accept_word(ld, ".shared")) {
 			module_var(ld, SP_SHARED, ext, wk);
+		} else if (accept_word(ld, ".alias")) {
+			parse_alias(ld);
 		} else if (accept(ld, ';')) {
 			/* empty */
 		} else if (ld->t.kind == T_WORD && ld->t.s[0] == '.') {

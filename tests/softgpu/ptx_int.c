@@ -198,6 +198,9 @@ static u32 dp4a_ref(u32 a, u32 b, u32 c, bool sa, bool sb)
 	X(cvt_sat_u16, "cvt.sat.u16.s64", "hd", sat((s64)a, 0, 65535))                                                           \
 	X(cvt_sat_s32, "cvt.sat.s32.u32", "ww", sat((u32)a, INT32_MIN, INT32_MAX))                                               \
 	X(cvt_sat_s32d, "cvt.sat.s32.s64", "wd", sat((s64)a, INT32_MIN, INT32_MAX))                                              \
+	X(packu8, "cvt.pack.sat.u8.s32.b32", "wwww",                                                                             \
+	  (u64)(u32)c << 16 | (u64)sat((s32)a, 0, 255) << 8 | (u64)sat((s32)b, 0, 255))                                          \
+	X(packs16, "cvt.pack.sat.s16.s32", "www", (u64)sat((s32)a, -32768, 32767) << 16 | (u16)sat((s32)b, -32768, 32767))       \
 	X(cvt_sat_u64, "cvt.sat.u64.s32", "dw", (s32)a < 0 ? 0 : (s32)a)
 
 CASES(CASE)

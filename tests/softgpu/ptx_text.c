@@ -245,6 +245,13 @@ static void test_forms(void)
 
 static void test_functions(void)
 {
+	is_int(run(HEAD ".func g(.param .u64 p) { .reg .u64 %o; ld.param.u64 %o, [p]; st.global.u32 [%o], 9; ret; }\n"
+			".func h(.param .u64 p);\n.alias h, g;\n"
+			".visible .entry k(.param .u64 p) { .reg .u64 %o; .param .u64 q; ld.param.u64 %o, [p]; st.param.u64 [q], "
+			"%o; call h, (q); ret; }",
+		   1, 1),
+	       PTX_OK, "an alias");
+	EACH(1, 9, "is the other function");
 	is_int(run(HEAD ".func (.param .b32 r) f(.param .b32 x) { .reg .b32 %x; .reg .pred %q; ld.param.u32 %x, [x]; setp.eq.u32 "
 			"%q, %x, 7;\n"
 			"@%q exit; setp.gt.u32 %q, %x, 20; @%q ret; mul.lo.u32 %x, %x, 3; st.param.u32 [r], %x; ret; }\n"
