@@ -9,7 +9,7 @@
 
 struct worker;
 
-/* The first frame came. false: the session is broken. I/O thread. */
+/* The first frame came. false: the session is broken. input_lock is held. */
 bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint32_t len);
 
 #endif

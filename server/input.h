@@ -14,7 +14,7 @@ struct batch;
 
 #define INPUT_SMALL (RGPU_CHANNELS_MAX * sizeof(struct rgpu_attach_channel))
 
-/* I/O thread only. */
+/* Of whoever reads: worker.input_lock. */
 struct input {
 	struct rgpu_frame hdr;
 	uint32_t hdr_got;
@@ -27,7 +27,7 @@ struct input {
 	int64_t last_records; /* when RECORDS or PAYLOAD last came, ns */
 	unsigned pongs;	      /* since then */
 	bool attached;	      /* of the connection that is read; output.attached ends with a retired one at once */
-	bool lazy_grant;      /* records were received that no GRANT has told */
+	bool lazy_grant;      /* records were received that no GRANT has told: within 20 ms, or a second after lent time */
 };
 
 /* A new connection: what was received in part is dropped. */

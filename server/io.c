@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
@@ -11,6 +12,7 @@
 #include "lib/link.h"
 #include "lib/log.h"
 #include "server/lane.h"
+#include "server/lend.h"
 
 #define ROUND_BYTES (1u << 20) /* each way, before the other way has its turn */
 #define LAZY_MS	    20	       /* received records are told that late when nothing else is */
@@ -105,6 +107,7 @@ static void lost(struct io *io, int err)
 	output_forget_stage(o);
 	o->failed = 0;
 	pthread_mutex_unlock(&o->lock);
+	disarm_link(w);
 	input_reset(w);
 	io->live = false;
 	io->lost = rgpu_now_ns();
@@ -212,39 +215,40 @@ static bool move(struct io *io)
 	return more > 0 || left;
 }
 
+/* input_lock is held, but not while it sleeps. */
 static void sleep_until_something(struct io *io, bool busy)
 {
 	struct worker *w = io->w;
-	struct pollfd p[2] = { { .fd = w->wake_fd, .events = POLLIN }, { .fd = -1 } };
+	struct output *o = &w->output;
 	int timeout = w->input.lazy_grant ? LAZY_MS : TICK_MS;
+	struct epoll_event e[4];
 	uint64_t count;
 	int n;
 
 	if (w->times.hang < 4 * TICK_MS || io->grace < 4 * TICK_MS)
 		timeout = LAZY_MS;
-	if (io->greeting) {
-		p[1].fd = rgpu_link_fd(io->greeting);
-		p[1].events = rgpu_link_events(io->greeting);
-	} else if (io->live) {
-		pthread_mutex_lock(&w->output.lock);
-		if (w->output.link) {
-			p[1].fd = rgpu_link_fd(w->output.link);
-			p[1].events = rgpu_link_events(w->output.link);
-		}
-		pthread_mutex_unlock(&w->output.lock);
+	if (io->greeting)
+		watch_fd(w, rgpu_link_fd(io->greeting), rgpu_link_events(io->greeting));
+	if (io->live)
+		arm_link(w, true);
+	pthread_mutex_unlock(&w->input_lock);
+	n = epoll_wait(w->epoll_fd, e, 4, busy ? 0 : timeout);
+	w->io_wants = true;
+	pthread_mutex_lock(&w->input_lock);
+	w->io_wants = false;
+	for (int i = 0; i < n; i++) {
+		if (e[i].data.fd == w->wake_fd)
+			(void)!read(w->wake_fd, &count, sizeof(count));
+		if (!(e[i].events & EPOLLOUT))
+			continue;
+		pthread_mutex_lock(&o->lock);
+		o->want_out = false;
+		if (o->link)
+			rgpu_link_flush(o->link); /* an error comes back with the next read */
+		pthread_mutex_unlock(&o->lock);
 	}
-	n = poll(p, 2, busy ? 0 : timeout);
-	if (p[0].revents)
-		(void)!read(w->wake_fd, &count, sizeof(count));
-	if (!n && w->input.lazy_grant)
+	if (n <= 0 && !busy && w->input.lazy_grant)
 		tell_lazily(w);
-	if (p[1].revents & POLLOUT) {
-		pthread_mutex_lock(&w->output.lock);
-		w->output.want_out = false;
-		if (w->output.link && io->live)
-			rgpu_link_flush(w->output.link); /* an error comes back with the next read */
-		pthread_mutex_unlock(&w->output.lock);
-	}
 }
 
 /* Tells the client, if it is there, why the session is over. */
@@ -291,6 +295,7 @@ void worker_io(struct worker *w)
 {
 	struct io io = { .w = w, .lost = rgpu_now_ns(), .grace = w->times.grace };
 
+	pthread_mutex_lock(&w->input_lock);
 	while (!w->broken) {
 		bool busy = false, cut;
 
@@ -308,6 +313,7 @@ void worker_io(struct worker *w)
 		if (!w->broken)
 			sleep_until_something(&io, busy);
 	}
+	pthread_mutex_unlock(&w->input_lock);
 	say_bye(&io);
 	worker_retire(w, 0);
 	rgpu_link_free(io.greeting);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/lane.h"
+#include "server/lend.h"
 
 static void *lane_main(void *arg);
 
@@ -132,8 +133,19 @@ void lane_queue(struct srv_lane *lane, struct batch *b)
 	b->next = NULL;
 	*lane->tail = b;
 	lane->tail = &b->next;
-	pthread_cond_signal(&lane->wake);
 	pthread_mutex_unlock(&lane->lock);
+	/* Outside, so that the thread does not wake to a lock that we hold. The caller's tables keep the lane. */
+	pthread_cond_signal(&lane->wake);
+}
+
+bool lane_has_work(struct srv_lane *lane)
+{
+	bool work;
+
+	pthread_mutex_lock(&lane->lock);
+	work = lane->head || lane->closing;
+	pthread_mutex_unlock(&lane->lock);
+	return work;
 }
 
 /* All that is queued. NULL: the lane is closed and empty. */
@@ -144,6 +156,13 @@ static struct batch *take(struct srv_lane *lane)
 	pthread_mutex_lock(&lane->lock);
 	while (!lane->head && !lane->closing) {
 		lane->phase = LANE_IDLE;
+		if (lane->answered) {
+			lane->answered = false;
+			pthread_mutex_unlock(&lane->lock);
+			lend_reading(lane);
+			pthread_mutex_lock(&lane->lock);
+			continue;
+		}
 		pthread_cond_wait(&lane->wake, &lane->lock);
 	}
 	lane->phase = LANE_RUNNING;
@@ -319,6 +338,7 @@ static bool run(struct srv_lane *lane, struct lane_call **at, struct batch *b, c
 		lane_complete(*at);
 	else if (!defer(lane, at))
 		return false;
+	lane->answered = rec->flags & RGPU_REC_FENCE;
 	/* After its reply and its error are on their way: who waits for this stamp may speak of them. */
 	if (rec->stamp && !(rec->flags & RGPU_REC_FENCE))
 		stamps_done(&w->stamps, rec->stamp);

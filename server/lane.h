@@ -31,7 +31,7 @@ struct srv_lane {
 	_Atomic unsigned refs; /* the tables, and the thread */
 	_Atomic int phase;
 
-	/* I/O thread only. */
+	/* The reader's: input_lock. */
 	uint64_t floor;	       /* the next stamp must be above: stamps and `after`s seen so far */
 	struct batch *filling; /* its payload is arriving */
 	uint64_t filled;
@@ -45,6 +45,10 @@ struct srv_lane {
 	pthread_cond_t wake;
 	struct batch *head, **tail;
 	bool closing; /* no more will come */
+
+	/* The lane's thread only. */
+	bool answered; /* a fence, just now: its thread may have the next one soon */
+	unsigned misses, tries; /* how often nothing came in lent time */
 
 	struct stamps_waiter waiter;
 	unsigned npending; /* pending.lock */
@@ -60,16 +64,18 @@ struct srv_lane {
 	pthread_cond_t room;
 };
 
-/* Opens the lane and starts its thread. I/O thread. NULL: no memory. */
+/* Opens the lane and starts its thread. input_lock. NULL: no memory. */
 struct srv_lane *lane_open(struct worker *w, uint32_t channel);
 
-/* Takes it off the tables: it runs what it has, its replies are dropped. I/O thread. */
+/* Takes it off the tables: it runs what it has, its replies are dropped. input_lock. */
 void lane_close(struct srv_lane *lane);
 void lane_put(struct srv_lane *lane);
 
 struct batch *batch_new(struct srv_lane *lane, uint32_t len);
 void batch_put(struct batch *b);
 void lane_queue(struct srv_lane *lane, struct batch *b); /* takes the reference over */
+
+bool lane_has_work(struct srv_lane *lane); /* something is queued, or it is to close */
 
 /* How much the client may have sent on this connection. */
 uint64_t lane_allow(struct srv_lane *lane);

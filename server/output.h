@@ -44,7 +44,7 @@ struct output {
 	uint32_t next_lease;
 	uint8_t next_psk[RGPU_KEY_LEN];
 
-	_Atomic bool attached; /* the client has said what it has; the I/O thread looks without the lock */
+	_Atomic bool attached; /* the client has said what it has; read without the lock too */
 	bool want_out; /* the socket is full: the I/O thread knows, and goes on when it is not */
 	int failed;    /* negative errno: sending failed, the I/O thread drops the connection */
 
@@ -55,7 +55,7 @@ struct output {
 	struct reply *bulk_reply;
 	uint8_t stage[OUTPUT_STAGE];
 
-	/* Small frames of the I/O thread: ATTACHED, PING, PONG, BYE. */
+	/* Small frames: ATTACHED, PING, PONG, BYE. */
 	uint32_t ctl_len;
 	uint8_t ctl[OUTPUT_CTL];
 

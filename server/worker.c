@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* One session in its worker process: its making, its end, and the hand-over of connections. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
 #include "lib/link.h"
 #include "server/lane.h"
+#include "server/lend.h"
 
 const struct worker_times worker_times_default = {
 	.grace = 120000,
@@ -36,6 +39,14 @@ int worker_init(struct worker *w, struct srv_session *session, bool direct, cons
 		close(w->wake_fd);
 		return err;
 	}
+	w->armed_fd = -1;
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll_fd < 0 || watch_fd(w, w->wake_fd, POLLIN)) {
+		err = -errno;
+		close(w->wake_fd);
+		return err;
+	}
+	pthread_mutex_init(&w->input_lock, NULL);
 	pthread_mutex_init(&w->end_lock, NULL);
 	output_init(&w->output);
 	return pending_init(w);
@@ -44,9 +55,11 @@ int worker_init(struct worker *w, struct srv_session *session, bool direct, cons
 void worker_destroy(struct worker *w)
 {
 	worker_break(w, 0, "closed");
+	pthread_mutex_lock(&w->input_lock);
 	input_reset(w);
 	while (w->nlanes)
 		lane_close(w->lanes[0]);
+	pthread_mutex_unlock(&w->input_lock);
 	while (w->threads)
 		usleep(200);
 	pending_destroy(w);
@@ -56,6 +69,8 @@ void worker_destroy(struct worker *w)
 	output_destroy(&w->output);
 	stamps_destroy(&w->stamps);
 	pthread_mutex_destroy(&w->end_lock);
+	pthread_mutex_destroy(&w->input_lock);
+	close(w->epoll_fd);
 	close(w->wake_fd);
 }
 

@@ -16,11 +16,13 @@
 #include "server/stamps.h"
 
 /*
- * Threads: one for I/O, which owns the input side and all timers; one per lane, which makes the
- * driver's calls and writes its replies to the link itself; one that asks deferred calls; and, in the
- * process, one that talks to the listener. The I/O thread never waits for a lane.
+ * Threads: one for I/O, which reads, keeps all timers and never waits for a lane; one per lane, which
+ * makes the driver's calls and writes its replies to the link itself; one that asks deferred calls; and,
+ * in the process, one that talks to the listener. Between two small calls a lane's thread may read in
+ * the I/O thread's place (lend.h), which saves the way from one thread to the other.
  *
  * Locks, in the order in which they may nest:
+ *	input_lock	the reading side; the I/O thread drops it while it sleeps
  *	pending.lock	deferred calls
  *	output.lock	the link, all replies, the lane tables' writers, the quiet error
  *	lane.lock	a lane's queue; stamps.lock; both are leaves
@@ -51,11 +53,17 @@ struct worker {
 	struct stamps stamps;
 	struct pending pending;
 	struct output output;
-	struct input input; /* I/O thread only */
+
+	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of armed_… */
+	_Atomic bool io_wants;	    /* the I/O thread waits for input_lock */
+	struct input input;
+	int epoll_fd; /* wake_fd, the link's socket, and one in its handshake */
+	int armed_fd; /* the link's socket as epoll knows it, and for which events */
+	short armed;
 
 	/*
-	 * Lanes by channel and as a dense list. Written by the I/O thread under output.lock; read by it
-	 * without, by others under the lock.
+	 * Lanes by channel and as a dense list. Written under input_lock and output.lock; either is
+	 * enough to read.
 	 */
 	struct srv_lane *by_channel[RGPU_CHANNELS_MAX];
 	struct srv_lane *lanes[RGPU_CHANNELS_MAX];
