@@ -288,21 +288,28 @@ static int kmod_control(struct rgpu_transport *t, uint32_t op, void *data, uint3
 	return c.data_len;
 }
 
+/* The module keeps a number; the cause in full is in the proxy's log. */
 static const char *kmod_failed_why(struct rgpu_transport *t)
 {
+	static const struct {
+		int reason;
+		const char *text;
+	} known[] = {
+		{ETIMEDOUT, "the server, or rgpu-proxy, was away for too long; run the program again when it is back"},
+		{ENODEV, "the device was removed"},
+		{ESTALE, "the server lost the session (its worker died, or the server was restarted); run the program again"},
+		{ESHUTDOWN, "the server was stopped; run the program again when it is back"},
+		{EBADMSG, "the program's rings are damaged: something in it writes where it should not"},
+		{EPROTO, "the server and rgpu-proxy do not agree; install the same release on both"},
+		{EACCES, "the server refuses the session now; look at its key"},
+	};
 	int reason = -t->k->reason;
+	const char *text = strerror(reason);
 
-	switch (reason) {
-	case ETIMEDOUT:
-		transport_why(
-			0, "the server (or rgpu-proxy) stayed away for too long and the session is lost; see rgpu-proxy's log");
-		break;
-	case ENODEV:
-		transport_why(0, "the device was removed");
-		break;
-	default:
-		transport_why(0, "the session ended: %s; rgpu-proxy's log has the cause", strerror(reason));
-	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].reason == reason)
+			text = known[i].text;
+	transport_why(0, "the session ended: %s (rgpu-proxy's log has the cause)", text);
 	return rgpu_transport_why(NULL);
 }
 

@@ -110,11 +110,13 @@ static void flush_kicks(struct rgpu_relay *r)
 
 bool relay_pump(struct rgpu_relay *r)
 {
-	bool moved;
+	bool moved = false;
 
 	if (r->failed || r->lost_at)
 		return false;
-	moved = relay_rx(r);
+	/* A kick only wants to send. */
+	if (!r->inline_only)
+		moved = relay_rx(r);
 	if (!r->failed && !r->lost_at) {
 		relay_rx_drain(r);
 		moved |= relay_tx(r);
@@ -294,6 +296,12 @@ struct nap {
 	unsigned rounds; /* since kicks were last collected */
 };
 
+/* Whether the program's threads receive for themselves, or did a moment ago. */
+static bool program_receives(struct rgpu_relay *r, const struct nap *nap)
+{
+	return __atomic_load_n(&r->receives, __ATOMIC_SEQ_CST) || __atomic_load_n(&r->waits, __ATOMIC_SEQ_CST) != nap->waits;
+}
+
 /* New channels, and ends of old ones. @gone: the descriptor says that the session is over. */
 static void collect_kicks(struct rgpu_relay *r, struct nap *nap, bool gone)
 {
@@ -318,7 +326,7 @@ static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
 	__atomic_store_n(&r->sleeping, 1, __ATOMIC_SEQ_CST);
 	set_event(r, RGPU_EVENT_ASLEEP);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	nap->deprived = __atomic_load_n(&r->receives, __ATOMIC_SEQ_CST) || waits != nap->waits;
+	nap->deprived = program_receives(r, nap);
 	nap->waits = waits;
 	if (r->link && !r->lost_at) {
 		p[2].fd = rgpu_link_fd(r->link);
@@ -390,7 +398,8 @@ static void *relay_main(void *arg)
 		if (r->lost_at && !r->failed)
 			recover(r);
 		tick(r);
-		while (!r->gone && (relay_pump(r) || spin(r)))
+		/* While the program receives for itself, we only look after what it does not. */
+		while (!r->gone && (relay_tx_work(r) || !program_receives(r, &nap)) && (relay_pump(r) || spin(r)))
 			/* Without sleep, nobody polls: channels that are new must not wait. */
 			if (++nap.rounds >= ROUNDS && r->ops->kicked)
 				collect_kicks(r, &nap, false);
@@ -436,7 +445,7 @@ void rgpu_relay_bye(struct rgpu_relay *r)
 		shutdown(rgpu_link_fd(r->link), SHUT_WR);
 		r->lost_at = rgpu_now_ns();
 	}
-	relay_fail(r, -ESHUTDOWN, "%s", end.text);
+	relay_fail(r, -ECANCELED, "%s", end.text);
 	while (relay_unlock(r))
 		;
 }

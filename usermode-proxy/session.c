@@ -174,7 +174,7 @@ static void failed(void *arg, int reason, const char *why)
 	struct session *s = arg;
 
 	/* The program's own end is nobody's trouble. */
-	if (reason != -ESHUTDOWN)
+	if (reason != -ECANCELED)
 		rgpu_err("session of %s (pid %u) ended: %s", s->start.comm, s->start.pid, why);
 	session_set(s, reason);
 }

@@ -180,7 +180,7 @@ static void ends(void)
 	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
 	is_int(app_acked(&app, 0, 1), 0, "the other channel goes on");
 	rgpu_relay_bye(app.relay);
-	is_int(app_failed(&app), -ESHUTDOWN, "the program ends: %s", app.why);
+	is_int(app_failed(&app), -ECANCELED, "the program ends: %s", app.why);
 	for (unsigned i = 0; i < 1000 && !said; i++) {
 		usleep(5000);
 		pthread_mutex_lock(&f.lock);
