@@ -3,6 +3,7 @@
 #ifndef RGPU_TESTS_E2E_H
 #define RGPU_TESTS_E2E_H
 
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,14 @@ static inline uint32_t e2e_next(uint32_t *state)
 static inline long e2e_arg(int argc, char **argv, int i, long otherwise)
 {
 	return argc > i ? strtol(argv[i], NULL, 0) : otherwise;
+}
+
+/* Whether standard input has ended: how a test ends a program that goes on until then. */
+static inline int e2e_told_to_end(void)
+{
+	struct pollfd p = {0, POLLIN, 0};
+
+	return poll(&p, 1, 0) > 0;
 }
 
 /* The path of a file that lies beside the program. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Two threads hand work on one stream to each other, a thousand times: the device must see it in that order.
+// Usage: handoff [TURNS]; with 0 turns it goes on until its standard input ends.
 #include <pthread.h>
 #include "tests/e2e/e2e.h"
 
@@ -12,7 +13,8 @@ __global__ void step(unsigned int *x, const unsigned int *k)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static unsigned int turn, turns; // under lock: turn t belongs to thread t & 1
+static unsigned int turn, turns; // under lock: turn t belongs to thread t & 1, and there are none from turns on
+static bool until_told;
 
 static unsigned int *x, *k;
 static cudaStream_t s;
@@ -22,17 +24,28 @@ static unsigned int value(unsigned int t)
 	return t * 2654435761u >> 7;
 }
 
+// Waits for its turn; false when there are no more.
+static bool my_turn(unsigned int t)
+{
+	bool mine;
+
+	pthread_mutex_lock(&lock);
+	while (turn != t && t < turns)
+		pthread_cond_wait(&moved, &lock);
+	if (until_told && t < turns && e2e_told_to_end()) {
+		turns = t;
+		pthread_cond_broadcast(&moved);
+	}
+	mine = t < turns;
+	pthread_mutex_unlock(&lock);
+	return mine;
+}
+
 static void *player(void *arg)
 {
-	unsigned int me = (unsigned int)(size_t)arg;
-
-	for (unsigned int t = me; t < turns; t += 2) {
+	for (unsigned int t = (unsigned int)(size_t)arg; my_turn(t); t += 2) {
 		unsigned int v = value(t);
 
-		pthread_mutex_lock(&lock);
-		while (turn != t)
-			pthread_cond_wait(&moved, &lock);
-		pthread_mutex_unlock(&lock);
 		// The copy and the launch must both follow the other thread's launch, and nothing waits for the device.
 		RT(cudaMemcpyAsync(k, &v, sizeof(v), cudaMemcpyHostToDevice, s));
 		step<<<1, N, 0, s>>>(x, k);
@@ -51,6 +64,9 @@ int main(int argc, char **argv)
 	pthread_t t[2];
 
 	turns = e2e_arg(argc, argv, 1, 1000);
+	until_told = !turns;
+	if (until_told)
+		turns = ~0u;
 	for (int i = 0; i < N; i++)
 		want[i] = i;
 	RT(cudaStreamCreate(&s));

@@ -19,21 +19,35 @@ passes "the same command works" $(gpu) $E2E/vadd
 [ "$(stat -c %i /sys/module/rgpu)" = "$module" ]
 result $? "the module is the one that was loaded"
 
-# kill -9 in the middle of the work of a running program, three times.
-timeout $LIMIT $(gpu) $E2E/handoff 20000 >"$tmp/long" 2>&1 </dev/null &
-long=$!
+# kill -9 in the middle of the work of running programs: small calls of two threads, and copies of 16 MiB.
+mkfifo "$tmp/end"
+$(gpu) $E2E/handoff 0 >"$tmp/handoff" 2>&1 <"$tmp/end" &
+handoff=$!
+$(gpu) $E2E/vadd 0 >"$tmp/vadd" 2>&1 <"$tmp/end" &
+vadd=$!
+exec 9>"$tmp/end"
+both_run() {
+	$(gpu) $B/bin/rgpu-smi >"$tmp/smi" 2>&1 && grep -q " $handoff  *C " "$tmp/smi" && grep -q " $vadd  *C " "$tmp/smi"
+}
+until_true 60 both_run
+result $? "two programs run" || diag <"$tmp/smi"
 for round in 1 2 3; do
 	sleep 2
-	kill -0 $long 2>/dev/null
-	result $? "round $round: the program still runs" || diag <"$tmp/long"
+	kill -0 $handoff 2>/dev/null && kill -0 $vadd 2>/dev/null
+	result $? "round $round: both programs still run" || diag <"$tmp/handoff"
 	passes "round $round: the proxy is killed with -9" $ctl proxy stop KILL
 	sleep 0.5
 	passes "round $round: a new one takes over" $ctl proxy start
 	passes "round $round: the device is back" $ctl wait online 60
 done
-wait $long
-result $? "the program that ran all the while ends with the right result"
-diag <"$tmp/long"
+sleep 2
+exec 9>&-
+wait $handoff
+result $? "the program with small calls ends with the right result"
+diag <"$tmp/handoff"
+wait $vadd
+result $? "the program with large copies ends with the right result"
+diag <"$tmp/vadd"
 
 # Servers that can't be had, seen through the proxy.
 passes "the proxy stops" $ctl proxy stop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runtime API: vectorAdd of 4 Mi floats, checked against the CPU.
+// Runtime API: vectorAdd of 4 Mi floats, checked against the CPU. Usage: vadd [ROUNDS]; with 0 it goes on until its standard input ends.
 #include "tests/e2e/e2e.h"
 
 __global__ void vadd(const float *a, const float *b, float *c, int n)
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 {
 	const int n = 4 << 20;
 	const size_t bytes = n * sizeof(float);
-	long rounds = e2e_arg(argc, argv, 1, 1); // more of them make it last, for those who want to watch it
+	long rounds = e2e_arg(argc, argv, 1, 1), r;
 	float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes);
 	float *da, *db, *dc;
 	uint32_t seed = 2;
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	RT(cudaMalloc(&dc, bytes));
 	RT(cudaMemcpy(da, a, bytes, cudaMemcpyHostToDevice));
 	RT(cudaMemcpy(db, b, bytes, cudaMemcpyDefault));
-	for (long r = 0; r < rounds; r++) {
+	for (r = 0; rounds ? r < rounds : !e2e_told_to_end(); r++) {
 		RT(cudaMemset(dc, 0xff, bytes));
 		vadd<<<(n + 255) / 256, 256>>>(da, db, dc, n);
 		RT(cudaGetLastError());
@@ -40,6 +40,6 @@ int main(int argc, char **argv)
 	RT(cudaFree(da));
 	RT(cudaFree(db));
 	RT(cudaFree(dc));
-	printf("vadd: %d sums right, %ld time%s\n", n, rounds, rounds == 1 ? "" : "s");
+	printf("vadd: %d sums right, %ld time%s\n", n, r, r == 1 ? "" : "s");
 	return 0;
 }
