@@ -57,6 +57,6 @@ def params(row, kinds):
 
 
 def expr(text, prefix=''):
-    """An expression of the table in 128 bits, so that no product wraps."""
+    """An expression of the table in 128 bits and of clamped values, so that no product of two wraps."""
     return re.sub(r'[A-Za-z_]\w*', lambda m: m[0] if m[0] in C_WORDS or re.fullmatch(r'u?l?l?', m[0].lower())
-                  else f'((__int128){prefix}{m[0]})', text)
+                  else f'rgpu_wide({prefix}{m[0]})', text)

@@ -12,10 +12,13 @@
 #define SPAN_FREE  (64u << 10) /* so small that nobody asks */
 #define SPAN_MAX   (64u << 20) /* and keep that many in memory */
 
+#define LENGTH_MAX (1ull << 48) /* beyond it nothing has an address; sums and, in 128 bits, products are exact */
+
 /* One end: where the first byte lies, and how far rows and slices are apart. */
 struct end {
 	bool device;
-	uint64_t at, pitch, slice;
+	uint64_t at, pitch;
+	unsigned __int128 slice;
 };
 
 struct box {
@@ -29,6 +32,8 @@ static bool end_of(struct end *e, CUmemorytype type, const void *host, CUdevicep
 	struct block b;
 
 	*err = CUDA_ERROR_INVALID_VALUE;
+	if (pitch > LENGTH_MAX || rows > LENGTH_MAX || x > LENGTH_MAX || y > LENGTH_MAX || z > LENGTH_MAX)
+		return false;
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
 		e->at = (uint64_t)host;
@@ -48,24 +53,24 @@ static bool end_of(struct end *e, CUmemorytype type, const void *host, CUdevicep
 		return false;
 	}
 	e->pitch = pitch;
-	e->slice = pitch * rows;
-	e->at += x + y * pitch + z * e->slice;
+	e->slice = (unsigned __int128)pitch * rows;
+	e->at += x + y * pitch + z * (uint64_t)e->slice;
 	return true;
 }
 
 /* Bytes from the first to behind the last, −1 when that is more than an address can say. */
 static __int128 span(const struct end *e, const struct box *b)
 {
-	__int128 n = (__int128)(b->depth - 1) * e->slice + (__int128)(b->height - 1) * e->pitch + b->width;
-
-	return n > INT64_MAX ? -1 : n;
+	if (e->slice > LENGTH_MAX || b->width > LENGTH_MAX || b->height > LENGTH_MAX || b->depth > LENGTH_MAX)
+		return -1;
+	return (__int128)(b->depth - 1) * e->slice + (__int128)(b->height - 1) * e->pitch + b->width;
 }
 
 static int check(struct rgpu_call *c, const struct end *e, const struct box *b)
 {
 	__int128 n = span(e, b);
 
-	if (n < 0 || (b->height > 1 && e->pitch < b->width) || (b->depth > 1 && e->slice < (__int128)(b->height - 1) * e->pitch + b->width))
+	if (n < 0 || (b->height > 1 && e->pitch < b->width) || (b->depth > 1 && (__int128)e->slice < (__int128)(b->height - 1) * e->pitch + b->width))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (e->device)
 		return rgpu_check_range(c, e->at, n);
