@@ -25,6 +25,10 @@ unsigned int rgpu_max_sessions = 1024;
 module_param_named(max_sessions, rgpu_max_sessions, uint, 0644);
 MODULE_PARM_DESC(max_sessions, "sessions at one time, with those whose end the proxy did not acknowledge yet (1024)");
 
+unsigned int rgpu_max_user_sessions = 256;
+module_param_named(max_user_sessions, rgpu_max_user_sessions, uint, 0644);
+MODULE_PARM_DESC(max_user_sessions, "of these, how many one user may have (256)");
+
 static unsigned long rgpu_session_mib;
 module_param_named(session_mib, rgpu_session_mib, ulong, 0644);
 MODULE_PARM_DESC(session_mib, "MiB of rings and buffer objects that one session may have (0: half of the memory)");

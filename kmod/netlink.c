@@ -250,12 +250,19 @@ struct genl_family rgpu_genl __ro_after_init = {
 	.n_mcgrps = ARRAY_SIZE(rgpu_genl_groups),
 };
 
+bool rgpu_nl_up; /* between registering the family and unregistering it */
+
 int rgpu_netlink_init(void)
 {
-	return genl_register_family(&rgpu_genl);
+	int err = genl_register_family(&rgpu_genl);
+
+	if (!err)
+		WRITE_ONCE(rgpu_nl_up, true);
+	return err;
 }
 
 void rgpu_netlink_exit(void)
 {
+	WRITE_ONCE(rgpu_nl_up, false);
 	genl_unregister_family(&rgpu_genl);
 }

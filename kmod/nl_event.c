@@ -61,9 +61,11 @@ static void rgpu_nl_to_monitor(struct sk_buff *msg, void *hdr, int err)
 	genlmsg_multicast(&rgpu_genl, msg, 0, 0, GFP_KERNEL);
 }
 
-/* A monitor's event, or NULL when nobody listens. */
+/* A monitor's event, or NULL when nobody listens. While the family is not registered, its groups are somebody else's. */
 static struct sk_buff *rgpu_nl_monitor(u8 cmd, void **hdr)
 {
+	if (!READ_ONCE(rgpu_nl_up))
+		return NULL;
 	return genl_has_listeners(&rgpu_genl, &init_net, 0) ? rgpu_nl_event(cmd, hdr) : NULL;
 }
 

@@ -58,6 +58,7 @@ extern struct rgpu_stats rgpu_stats;
 extern unsigned int rgpu_recover_secs;
 extern unsigned int rgpu_reply_secs;
 extern unsigned int rgpu_max_sessions;
+extern unsigned int rgpu_max_user_sessions;
 u64 rgpu_session_limit(void);
 
 /*
@@ -324,6 +325,7 @@ struct genl_info;
 struct sk_buff;
 struct netlink_callback;
 extern struct genl_family rgpu_genl;
+extern bool rgpu_nl_up;
 int rgpu_netlink_init(void);
 void rgpu_netlink_exit(void);
 bool rgpu_nl_trusted(struct sk_buff *skb);

@@ -97,7 +97,7 @@ void rgpu_session_set_state(struct rgpu_session *ses, u32 state, s32 reason)
 	}
 	switch (state) {
 	case RGPU_SESSION_RECOVERING:
-		ses->deadline = jiffies + READ_ONCE(rgpu_recover_secs) * HZ;
+		ses->deadline = jiffies + (unsigned long)READ_ONCE(rgpu_recover_secs) * HZ;
 		rgpu_proxy_arm();
 		break;
 	case RGPU_SESSION_LIVE:
@@ -310,15 +310,31 @@ fail:
 	return ERR_PTR(err);
 }
 
+/* Whether there is room for one more, of all and of this user's; those that wait for their GONE count. The table's lock is held.
+ */
+static bool rgpu_session_room(const struct rgpu_session *ses)
+{
+	unsigned int all = 0, user = 0;
+	struct rgpu_session *other;
+	unsigned long i;
+
+	xa_for_each(&rgpu_sessions, i, other) {
+		all++;
+		user += uid_eq(other->uid, ses->uid);
+	}
+	return all < READ_ONCE(rgpu_max_sessions) && user < READ_ONCE(rgpu_max_user_sessions);
+}
+
 static int rgpu_session_insert(struct rgpu_session *ses)
 {
 	u32 index;
 	int err;
 
-	/* We are counted already. */
-	if (atomic_long_read(&rgpu_stats.sessions) + atomic_long_read(&rgpu_stats.gone) > READ_ONCE(rgpu_max_sessions))
-		return -EUSERS;
 	xa_lock(&rgpu_sessions);
+	if (!rgpu_session_room(ses)) {
+		xa_unlock(&rgpu_sessions);
+		return -EUSERS;
+	}
 	err = __xa_alloc_cyclic(&rgpu_sessions, &index, ses, XA_LIMIT(1, S32_MAX), &rgpu_sessions_hint, GFP_KERNEL_ACCOUNT);
 	if (err >= 0) {
 		/* Not yet visible: the lock was not let go since the entry was stored. */
@@ -348,7 +364,9 @@ int rgpu_session_start(struct rgpu_file *rf, struct rgpu_request *req, struct rg
 	if (!err && !rgpu_device_usable(rf->dev))
 		err = -ENODEV; /* asked after DEV_DEL's sweep can find us, so one of the two sees the other */
 	if (!err) {
+		mutex_lock(&ses->lock);
 		rgpu_nl_session_event(ses, false);
+		mutex_unlock(&ses->lock);
 		req->ses = rgpu_session_get(ses);
 		req->dev = rf->dev;
 		get_device(&rf->dev->dev);

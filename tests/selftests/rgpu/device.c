@@ -240,8 +240,12 @@ static void reloaded(void)
 	for (i = 0; i < 10; i++) {
 		int tries, err = -EAGAIN;
 
-		for (tries = 0; tries < 5000 && err; tries++)
+		for (tries = 0; tries < 20000 && err; tries++) {
 			err = unload();
+			usleep(rand() % 1000); /* the other one has a file open most of the time */
+		}
+		if (err)
+			printf("# unload: %s\n", strerror(-err));
 		good += !err && !system("modprobe rgpu");
 	}
 	kill(pid, SIGKILL);

@@ -59,6 +59,11 @@ int main(void)
 	sfd = start_with(&p, fd2, NULL);
 	ok(sfd >= 0, "now there is room");
 	parameter("max_sessions", "1024");
+	fd = app_open(0);
+	parameter("max_user_sessions", "1");
+	is_int(app_start(fd, NULL), -EUSERS, "a second session of a user who may have one");
+	parameter("max_user_sessions", "256");
+	close(fd);
 	close(fd2);
 	is_int(acknowledge(&p), 1, "GONE");
 	close(sfd);
