@@ -7,13 +7,14 @@
 /* Every named channel has its lane, every lane its name. */
 static bool match_lanes(struct worker *w, const struct rgpu_attach_channel *ch, unsigned n)
 {
-	bool named[RGPU_CHANNELS_MAX] = { false };
+	bool named[RGPU_CHANNELS_MAX] = {false};
 
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t id = ch[i].channel;
 
 		if (id >= RGPU_CHANNELS_MAX || named[id]) {
-			worker_break(w, EPROTO, "ATTACH names channel %u, which cannot be; use a client of the server's version", id);
+			worker_break(w, EPROTO, "ATTACH names channel %u, which cannot be; use a client of the server's version",
+				     id);
 			return false;
 		}
 		named[id] = true;
@@ -30,7 +31,7 @@ static bool match_lanes(struct worker *w, const struct rgpu_attach_channel *ch, 
 
 bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint32_t len)
 {
-	struct rgpu_attached_channel answer[RGPU_CHANNELS_MAX] = { 0 };
+	struct rgpu_attached_channel answer[RGPU_CHANNELS_MAX] = {0};
 	struct output *o = &w->output;
 	unsigned n = len / sizeof(*ch);
 	uint32_t bad = UINT32_MAX;

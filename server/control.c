@@ -29,7 +29,7 @@ static int say(struct control *c, uint16_t type, const void *buf, size_t len)
 
 static int refuse(struct control *c, int err, const char *text)
 {
-	struct rgpu_error_frame e = { .err = err < 0 ? -err : err };
+	struct rgpu_error_frame e = {.err = err < 0 ? -err : err};
 
 	snprintf(e.text, sizeof(e.text), "%s", text);
 	return say(c, RGPU_C_ERROR, &e, sizeof(e));
@@ -69,7 +69,9 @@ static int hello(struct control *c, uint32_t len)
 	if (h.magic != RGPU_MAGIC)
 		return reject(c, "this is no rgpu client");
 	if (h.major != RGPU_WIRE_MAJOR)
-		return reject(c, "versions differ: the client (%s) speaks wire %u.%u, the server (%s) %u.%u; install the same release on both sides",
+		return reject(c,
+			      "versions differ: the client (%s) speaks wire %u.%u, the server (%s) %u.%u; install the same "
+			      "release on both sides",
 			      h.agent, h.major, h.minor, w.agent, w.major, w.minor);
 	memcpy(w.server, c->server->name, sizeof(w.server));
 	memcpy(w.driver, d->driver, sizeof(w.driver));
@@ -105,7 +107,8 @@ static int join_or_end(struct control *c, uint32_t len, bool end)
 	if (len != sizeof(j))
 		return reject(c, "a JOIN or END of %u bytes; use a client of the server's version", len);
 	memcpy(&j, c->buf, sizeof(j));
-	err = end ? registry_end(c->server->registry, &c->asker, j.sid, why) : registry_join(c->server->registry, &c->asker, &j, why);
+	err = end ? registry_end(c->server->registry, &c->asker, j.sid, why)
+		  : registry_join(c->server->registry, &c->asker, &j, why);
 	return err ? refuse(c, err, why) : say(c, RGPU_C_OK, NULL, 0);
 }
 
@@ -147,7 +150,7 @@ static int request(struct control *c, const struct rgpu_frame *h)
 /* Blocks without a limit until a frame begins; a dead peer is found by the socket's keep-alive. */
 static bool wait_for_frame(struct control *c, int timeout_ms)
 {
-	struct pollfd p = { .fd = rgpu_link_fd(c->asker.link), .events = POLLIN };
+	struct pollfd p = {.fd = rgpu_link_fd(c->asker.link), .events = POLLIN};
 
 	if (rgpu_link_buffered(c->asker.link))
 		return true;

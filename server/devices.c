@@ -44,7 +44,7 @@ static int write_all(int fd, const void *buf, size_t len)
 int devices_process(int fd, const char *driver, const char *blas)
 {
 	uint8_t *list = calloc(1, RGPU_FRAME_MAX);
-	struct answer a = { 0 };
+	struct answer a = {0};
 	int n;
 
 	if (!list)
@@ -67,7 +67,7 @@ static int read_all(int fd, void *buf, size_t len, int64_t deadline)
 	char *p = buf;
 
 	while (len) {
-		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		struct pollfd pfd = {.fd = fd, .events = POLLIN};
 		ssize_t n;
 
 		if (poll(&pfd, 1, rgpu_ms_left(deadline)) == 0)
@@ -138,11 +138,11 @@ static int hear(int fd, struct devices *d, const char *driver, char why[RGPU_WHY
 
 int devices_read(const struct server_opts *o, struct devices *d, char why[RGPU_WHY_MAX])
 {
-	const char *args[] = { "--driver", o->driver, *o->blas ? "--blas" : NULL, o->blas, NULL };
+	const char *args[] = {"--driver", o->driver, *o->blas ? "--blas" : NULL, o->blas, NULL};
 	int p[2], err;
 	pid_t pid;
 
-	*d = (struct devices){ 0 };
+	*d = (struct devices){0};
 	if (pipe2(p, O_CLOEXEC))
 		return rgpu_why(why, -errno, "pipe: %s", strerror(errno));
 	err = spawn_self("--devices", p[1], args, &pid);

@@ -24,7 +24,7 @@ void input_reset(struct worker *w)
 			batch_put(lane->filling);
 		lane->filling = NULL;
 	}
-	*in = (struct input){ .last_records = in->last_records };
+	*in = (struct input){.last_records = in->last_records};
 }
 
 static ssize_t link_read(struct worker *w, void *buf, size_t len)
@@ -56,8 +56,8 @@ static bool accept_record(struct srv_lane *lane, const struct rgpu_rec *rec)
 
 	if (rec->stamp) {
 		if (rec->stamp <= rec->after || rec->stamp <= lane->floor) {
-			worker_break(w, EPROTO, "channel %u: stamp %llu came after %llu; stamps of a channel must grow", lane->channel,
-				     (unsigned long long)rec->stamp,
+			worker_break(w, EPROTO, "channel %u: stamp %llu came after %llu; stamps of a channel must grow",
+				     lane->channel, (unsigned long long)rec->stamp,
 				     (unsigned long long)(rec->after > lane->floor ? rec->after : lane->floor));
 			return false;
 		}
@@ -198,8 +198,8 @@ static bool records(struct srv_lane *lane, struct batch *b)
 			continue;
 		}
 		if (rec->seq != lane->received + 1) {
-			worker_break(w, EPROTO, "channel %u: record %llu came after %llu; records in between are lost", lane->channel,
-				     (unsigned long long)rec->seq, (unsigned long long)lane->received);
+			worker_break(w, EPROTO, "channel %u: record %llu came after %llu; records in between are lost",
+				     lane->channel, (unsigned long long)rec->seq, (unsigned long long)lane->received);
 			good = false;
 			break;
 		}

@@ -19,8 +19,8 @@ struct input {
 	struct rgpu_frame hdr;
 	uint32_t hdr_got;
 	uint32_t body_got;
-	struct batch *batch;   /* of a RECORDS frame */
-	struct srv_lane *lane; /* of a PAYLOAD frame */
+	struct batch *batch;		  /* of a RECORDS frame */
+	struct srv_lane *lane;		  /* of a PAYLOAD frame */
 	uint64_t skip[RGPU_CHANNELS_MAX]; /* payload bytes to come that belong to a record received before */
 	uint8_t small[INPUT_SMALL];
 	int64_t last_bytes;   /* when anything came, ns */

@@ -24,10 +24,10 @@ struct io {
 	struct rgpu_link *greeting; /* in its handshake */
 	uint32_t greeting_lease;
 	uint8_t psk[RGPU_KEY_LEN];
-	bool live; /* output.link was ours when we last looked */
-	int64_t began;	/* of the greeting, or of a link without ATTACH yet */
-	int64_t lost;	/* since when there is no connection */
-	int grace;	/* ms after `lost` */
+	bool live;     /* output.link was ours when we last looked */
+	int64_t began; /* of the greeting, or of a link without ATTACH yet */
+	int64_t lost;  /* since when there is no connection */
+	int grace;     /* ms after `lost` */
 	int64_t pinged;
 };
 
@@ -98,9 +98,9 @@ static void lost(struct io *io, int err)
 	pthread_mutex_lock(&o->lock);
 	ended = ended && o->link; /* else it was cut off here, and the client is on its way back */
 	if (o->link && err)
-		rgpu_info("the connection was lost: %s", err == -ENOTCONN   ? "closed by the client" :
-							 err == -ETIMEDOUT ? "silence" :
-									      rgpu_link_why(o->link));
+		rgpu_info("the connection was lost: %s", err == -ENOTCONN    ? "closed by the client"
+							 : err == -ETIMEDOUT ? "silence"
+									     : rgpu_link_why(o->link));
 	rgpu_link_free(o->link);
 	o->link = NULL;
 	o->attached = false;
@@ -161,7 +161,8 @@ static void watch(struct io *io, int64_t now)
 		return;
 	missing = stamps_missing(&w->stamps);
 	if (missing && all_held(w))
-		worker_break(w, EPROTO, "the call with stamp %llu never came, and others wait for it; the program's state is damaged",
+		worker_break(w, EPROTO,
+			     "the call with stamp %llu never came, and others wait for it; the program's state is damaged",
 			     (unsigned long long)missing);
 }
 
@@ -256,7 +257,7 @@ static void say_bye(struct io *io)
 {
 	struct worker *w = io->w;
 	struct output *o = &w->output;
-	struct rgpu_error_frame bye = { .err = w->end_err };
+	struct rgpu_error_frame bye = {.err = w->end_err};
 	int64_t deadline = rgpu_deadline(BYE_MS);
 
 	memcpy(bye.text, w->end_text, sizeof(bye.text));
@@ -266,7 +267,7 @@ static void say_bye(struct io *io)
 	if (o->link && output_ctl(o, RGPU_D_BYE, 0, &bye, sizeof(bye)))
 		o->attached = false;
 	while (o->link && !output_pump(w, ROUND_BYTES) && o->want_out && rgpu_ms_left(deadline)) {
-		struct pollfd p = { .fd = rgpu_link_fd(o->link), .events = POLLOUT };
+		struct pollfd p = {.fd = rgpu_link_fd(o->link), .events = POLLOUT};
 
 		pthread_mutex_unlock(&o->lock);
 		poll(&p, 1, rgpu_ms_left(deadline));
@@ -277,7 +278,7 @@ static void say_bye(struct io *io)
 	 * closes when it has read this; until then its bytes are read and thrown away.
 	 */
 	while (o->link && w->end_err && rgpu_ms_left(deadline)) {
-		struct pollfd p = { .fd = rgpu_link_fd(o->link), .events = POLLIN };
+		struct pollfd p = {.fd = rgpu_link_fd(o->link), .events = POLLIN};
 		uint8_t nothing[16384];
 		ssize_t n = -1;
 
@@ -293,7 +294,7 @@ static void say_bye(struct io *io)
 
 void worker_io(struct worker *w)
 {
-	struct io io = { .w = w, .lost = rgpu_now_ns(), .grace = w->times.grace };
+	struct io io = {.w = w, .lost = rgpu_now_ns(), .grace = w->times.grace};
 
 	pthread_mutex_lock(&w->input_lock);
 	while (!w->broken) {

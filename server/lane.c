@@ -95,7 +95,7 @@ struct batch *batch_new(struct srv_lane *lane, uint32_t len)
 
 	if (!b)
 		return NULL;
-	*b = (struct batch){ .lane = lane, .refs = 1, .len = len };
+	*b = (struct batch){.lane = lane, .refs = 1, .len = len};
 	return b;
 }
 

@@ -47,7 +47,7 @@ struct srv_lane {
 	bool closing; /* no more will come */
 
 	/* The lane's thread only. */
-	bool answered; /* a fence, just now: its thread may have the next one soon */
+	bool answered;		/* a fence, just now: its thread may have the next one soon */
 	unsigned misses, tries; /* how often nothing came in lent time */
 
 	struct stamps_waiter waiter;

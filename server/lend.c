@@ -15,7 +15,7 @@
 
 int watch_fd(struct worker *w, int fd, short events)
 {
-	struct epoll_event e = { .events = events, .data.fd = fd };
+	struct epoll_event e = {.events = events, .data.fd = fd};
 
 	if (!epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, fd, &e))
 		return 0;
@@ -65,8 +65,8 @@ static bool read_for(struct srv_lane *lane, int fd)
 	struct worker *w = lane->w;
 
 	for (int i = 0; i < LEND_ROUNDS && !w->broken && !w->io_wants; i++) {
-		struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = w->wake_fd, .events = POLLIN } };
-		struct timespec t = { .tv_nsec = LEND_NS };
+		struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = w->wake_fd, .events = POLLIN}};
+		struct timespec t = {.tv_nsec = LEND_NS};
 
 		if (ppoll(p, 2, &t, NULL) <= 0 || p[1].revents)
 			return false;

@@ -19,7 +19,7 @@
 #include "server/state.h"
 
 #define TLS_HANDSHAKE 0x16
-#define GUESTS_MAX    256  /* connections that have not shown a key: the oldest makes room */
+#define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
 #define GUEST_MS      5000
 
 /* A connection that has not proven anything. Nothing is parsed: a first byte, then a handshake or a comparison. */
@@ -113,7 +113,7 @@ static void welcome(struct listener *l)
 			}
 			return;
 		}
-		*seat(l) = (struct guest){ .fd = fd, .until = rgpu_deadline(GUEST_MS) };
+		*seat(l) = (struct guest){.fd = fd, .until = rgpu_deadline(GUEST_MS)};
 	}
 }
 
@@ -210,11 +210,12 @@ static int loop(struct listener *l)
 		uint64_t count;
 		int sig = 0;
 
-		p[0] = (struct pollfd){ .fd = l->listen_fd, .events = POLLIN };
-		p[1] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
-		p[2] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
+		p[0] = (struct pollfd){.fd = l->listen_fd, .events = POLLIN};
+		p[1] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+		p[2] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
 		for (unsigned i = 0; i < GUESTS_MAX; i++)
-			p[3 + i] = (struct pollfd){ .fd = l->guest[i].fd, .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN };
+			p[3 + i] = (struct pollfd){.fd = l->guest[i].fd,
+						   .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN};
 		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, room);
 		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
 			if (errno != EINTR)
@@ -349,7 +350,8 @@ int listener_run(struct server_opts *o)
 	sig = loop(l);
 	close(l->listen_fd);
 	if (sig == SIGUSR1) {
-		rgpu_note("stopped; %u session%s for the next server to take over", l->registry.n, l->registry.n == 1 ? " waits" : "s wait");
+		rgpu_note("stopped; %u session%s for the next server to take over", l->registry.n,
+			  l->registry.n == 1 ? " waits" : "s wait");
 		return 0;
 	}
 	registry_end_all(&l->registry, ESHUTDOWN, "the server was stopped; run the program again when it is back");

@@ -29,25 +29,39 @@ static const char usage[] =
 	"\n"
 	"SIGTERM ends all sessions and the server; SIGUSR1 ends the server alone: its workers wait for the next one.\n";
 
-enum { OPT_SOFTGPU = 256, OPT_DRIVER, OPT_BLAS, OPT_LISTEN, OPT_KEY, OPT_PAIR, OPT_GRACE, OPT_MAX, OPT_STATE, OPT_FG, OPT_VERBOSE,
-       OPT_HELP, OPT_WORKER, OPT_DEVICES };
+enum {
+	OPT_SOFTGPU = 256,
+	OPT_DRIVER,
+	OPT_BLAS,
+	OPT_LISTEN,
+	OPT_KEY,
+	OPT_PAIR,
+	OPT_GRACE,
+	OPT_MAX,
+	OPT_STATE,
+	OPT_FG,
+	OPT_VERBOSE,
+	OPT_HELP,
+	OPT_WORKER,
+	OPT_DEVICES
+};
 
 static const struct option longs[] = {
-	{ "softgpu", no_argument, NULL, OPT_SOFTGPU },
-	{ "driver", required_argument, NULL, OPT_DRIVER },
-	{ "blas", required_argument, NULL, OPT_BLAS },
-	{ "listen", required_argument, NULL, OPT_LISTEN },
-	{ "key", required_argument, NULL, OPT_KEY },
-	{ "pair", no_argument, NULL, OPT_PAIR },
-	{ "grace", required_argument, NULL, OPT_GRACE },
-	{ "max-sessions", required_argument, NULL, OPT_MAX },
-	{ "state-dir", required_argument, NULL, OPT_STATE },
-	{ "foreground", no_argument, NULL, OPT_FG },
-	{ "verbose", no_argument, NULL, OPT_VERBOSE },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "worker", required_argument, NULL, OPT_WORKER },
-	{ "devices", required_argument, NULL, OPT_DEVICES },
-	{ 0 },
+	{"softgpu", no_argument, NULL, OPT_SOFTGPU},
+	{"driver", required_argument, NULL, OPT_DRIVER},
+	{"blas", required_argument, NULL, OPT_BLAS},
+	{"listen", required_argument, NULL, OPT_LISTEN},
+	{"key", required_argument, NULL, OPT_KEY},
+	{"pair", no_argument, NULL, OPT_PAIR},
+	{"grace", required_argument, NULL, OPT_GRACE},
+	{"max-sessions", required_argument, NULL, OPT_MAX},
+	{"state-dir", required_argument, NULL, OPT_STATE},
+	{"foreground", no_argument, NULL, OPT_FG},
+	{"verbose", no_argument, NULL, OPT_VERBOSE},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"worker", required_argument, NULL, OPT_WORKER},
+	{"devices", required_argument, NULL, OPT_DEVICES},
+	{0},
 };
 
 static int complain(const char *fmt, const char *what)
@@ -170,7 +184,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 {
 	int opt, rc;
 
-	*o = (struct server_opts){ .grace_s = 120, .max_sessions = 256, .listen = { "127.0.0.1", RGPU_DEFAULT_PORT } };
+	*o = (struct server_opts){.grace_s = 120, .max_sessions = 256, .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {

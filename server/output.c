@@ -7,7 +7,7 @@
 #include "lib/link.h"
 #include "server/lane.h"
 
-#define RECORD_BYTES 16384u	       /* plaintext of one TLS record: small frames are gathered up to it */
+#define RECORD_BYTES 16384u	  /* plaintext of one TLS record: small frames are gathered up to it */
 #define LANE_BUDGET  (512u << 10) /* a lane's thread sends this much at most, the I/O thread goes on */
 
 void output_init(struct output *o)
@@ -75,7 +75,7 @@ void output_grant_due(struct srv_lane *lane)
 
 bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *buf, uint32_t len)
 {
-	struct rgpu_frame f = { .len = len, .type = type, .channel = channel };
+	struct rgpu_frame f = {.len = len, .type = type, .channel = channel};
 
 	if (o->ctl_len + sizeof(f) + len > sizeof(o->ctl))
 		return false;
@@ -94,7 +94,7 @@ static void stage(struct output *o, const void *buf, uint32_t len)
 
 static void stage_frame(struct output *o, uint16_t type, uint32_t channel, uint32_t len)
 {
-	struct rgpu_frame f = { .len = len, .type = type, .channel = channel };
+	struct rgpu_frame f = {.len = len, .type = type, .channel = channel};
 
 	stage(o, &f, sizeof(f));
 }
@@ -102,7 +102,7 @@ static void stage_frame(struct output *o, uint16_t type, uint32_t channel, uint3
 static void stage_grant(struct srv_lane *lane)
 {
 	struct output *o = &lane->w->output;
-	struct rgpu_grant g = { .received = lane->received, .allow = lane_allow(lane) };
+	struct rgpu_grant g = {.received = lane->received, .allow = lane_allow(lane)};
 
 	if (lane->grant_due) {
 		lane->grant_due = false;
@@ -118,7 +118,7 @@ static void stage_grant(struct srv_lane *lane)
 static void stage_data(struct srv_lane *lane, struct reply *r)
 {
 	struct output *o = &lane->w->output;
-	struct rgpu_data d = { .seq = r->rep.seq };
+	struct rgpu_data d = {.seq = r->rep.seq};
 	uint64_t skip = r->sent, n;
 	unsigned i;
 

@@ -45,8 +45,8 @@ struct output {
 	uint8_t next_psk[RGPU_KEY_LEN];
 
 	_Atomic bool attached; /* the client has said what it has; read without the lock too */
-	bool want_out; /* the socket is full: the I/O thread knows, and goes on when it is not */
-	int failed;    /* negative errno: sending failed, the I/O thread drops the connection */
+	bool want_out;	       /* the socket is full: the I/O thread knows, and goes on when it is not */
+	int failed;	       /* negative errno: sending failed, the I/O thread drops the connection */
 
 	/* A frame begun is finished before the next: stage[pos … len), then bulk. */
 	uint32_t len, pos;
@@ -62,7 +62,7 @@ struct output {
 	unsigned grants; /* lanes with grant_due */
 	unsigned turn;	 /* the lane that is looked at first */
 
-	uint64_t order; /* last number given */
+	uint64_t order;				/* last number given */
 	struct reply *order_head, **order_tail; /* numbered ones not yet sent, ascending */
 
 	int32_t qstatus; /* the first failing quiet call not yet told */
@@ -83,10 +83,11 @@ void output_quiet_error(struct worker *w, int32_t status, uint32_t op);
 
 /* The rest: output.lock is held. */
 
-/* Sends until the socket is full, nothing is left, or about @budget bytes went. 0, or a negative errno: the connection is lost. */
+/* Sends until the socket is full, nothing is left, or about @budget bytes went. 0, or a negative errno: the connection is lost.
+ */
 int output_pump(struct worker *w, uint64_t budget);
-bool output_idle(const struct output *o);	   /* every staged byte has gone to the link */
-bool output_more(struct worker *w);		   /* something could be staged now */
+bool output_idle(const struct output *o); /* every staged byte has gone to the link */
+bool output_more(struct worker *w);	  /* something could be staged now */
 void output_grant_due(struct srv_lane *lane);
 /* A small frame of our own. false: too many wait. */
 bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *buf, uint32_t len);
@@ -94,7 +95,7 @@ bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *b
 int output_ack(struct srv_lane *lane, uint64_t published);
 void output_drop_all(struct srv_lane *lane); /* the lane is closed */
 /* A new connection begins: everything unacknowledged is sent again. After the published ones were acked. */
-int output_reset(struct worker *w); /* 0 or -ENOMEM */
+int output_reset(struct worker *w);	    /* 0 or -ENOMEM */
 void output_forget_stage(struct output *o); /* the connection is gone */
 
 #endif

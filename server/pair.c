@@ -32,8 +32,10 @@ int pair_run(const struct server_opts *o)
 	       "export RGPU_SERVER=%s RGPU_KEY=%s\n",
 	       made ? "Made the" : "There is the", file, key.id, addr, file, addr, file);
 	if (rgpu_addr_is_loopback(&o->listen))
-		printf("# Clients on other machines reach the server only when it listens for them: --listen 0.0.0.0:%u (and here: --pair\n"
-		       "# with the same --listen).\n", o->listen.port);
+		printf("# Clients on other machines reach the server only when it listens for them: --listen 0.0.0.0:%u (and "
+		       "here: --pair\n"
+		       "# with the same --listen).\n",
+		       o->listen.port);
 	rgpu_key_wipe(&key);
 	return 0;
 }

@@ -102,7 +102,7 @@ static void *pending_main(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		struct timespec t = { .tv_nsec = nap };
+		struct timespec t = {.tv_nsec = nap};
 
 		if (!p->head) {
 			pthread_cond_wait(&p->work, &p->lock);

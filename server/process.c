@@ -32,11 +32,11 @@ static struct {
 	uint32_t device[DEVICES], ndevices;
 	pthread_mutex_t lock; /* of callers */
 	int callers[CALLERS];
-} me = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void confine(void)
 {
-	struct rlimit none = { 0, 0 };
+	struct rlimit none = {0, 0};
 
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -52,7 +52,7 @@ static void confine(void)
 
 static int listen_on(const char *path)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
@@ -209,10 +209,10 @@ static void *control_main(void *arg)
 {
 	(void)arg;
 	for (;;) {
-		struct pollfd p[CALLERS + 1] = { { .fd = me.listen_fd, .events = POLLIN } };
+		struct pollfd p[CALLERS + 1] = {{.fd = me.listen_fd, .events = POLLIN}};
 
 		for (int i = 0; i < CALLERS; i++)
-			p[i + 1] = (struct pollfd){ .fd = me.callers[i], .events = POLLIN };
+			p[i + 1] = (struct pollfd){.fd = me.callers[i], .events = POLLIN};
 		if (poll(p, CALLERS + 1, -1) < 0)
 			continue;
 		if (p[0].revents)

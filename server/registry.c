@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: MIT
 /* The listener's view of the sessions: their workers, who may speak for them, and what became of those that are gone. */
 #include <errno.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "server/registry.h"
+#include "server/registry_int.h"
 #include "server/spawn.h"
 #include "server/text.h"
 
-#define TOKEN_MS  30000
-#define OPEN_MS	  60000 /* a worker loads its driver */
-#define JOIN_MS	  60000
-#define END_MS	  3000 /* then it is killed */
+#define TOKEN_MS 30000
+#define OPEN_MS	 60000 /* a worker loads its driver */
+#define JOIN_MS	 60000
 
-static void hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
+void registry_hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
 {
 	for (int i = 0; i < RGPU_SID_LEN; i++)
 		sprintf(out + 2 * i, "%02x", sid[i]);
 }
 
-static int64_t boot_seconds(void)
+int64_t registry_seconds(void)
 {
 	struct timespec t;
 
@@ -65,7 +62,7 @@ struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LE
 	s->refs = 2;
 	s->sock = -1;
 	memcpy(s->sid, sid, RGPU_SID_LEN);
-	hex(name, sid);
+	registry_hex(name, sid);
 	snprintf(s->path, sizeof(s->path), "%s/%s.sock", r->state_dir, name);
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
@@ -131,6 +128,18 @@ static bool unlist(struct registry *r, struct ses *s)
 	return false;
 }
 
+bool registry_unlist(struct registry *r, struct ses *s)
+{
+	bool mine;
+
+	pthread_mutex_lock(&r->lock);
+	mine = unlist(r, s);
+	s->token_until = 0;
+	pthread_mutex_unlock(&r->lock);
+	wake(r);
+	return mine;
+}
+
 int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX])
 {
 	int err = wmsg_send(s->sock, m, -1);
@@ -153,104 +162,6 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 	if (m->err)
 		rgpu_why(why, 0, "%s", m->text);
 	return -m->err;
-}
-
-static void bury_text(struct registry *r, struct ses *s, int status, char text[252])
-{
-	if (s->gone_said)
-		snprintf(text, 252, "%s", s->gone.text);
-	else if (s->child && WIFSIGNALED(status))
-		snprintf(text, 252, "its worker process was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (s->child)
-		snprintf(text, 252, "its worker process ended with status %d", WEXITSTATUS(status));
-	else
-		snprintf(text, 252, "its worker process died");
-	pthread_mutex_lock(&r->lock);
-	memcpy(r->dead[r->ndead % TOMBSTONES].sid, s->sid, RGPU_SID_LEN);
-	memcpy(r->dead[r->ndead % TOMBSTONES].text, text, 252);
-	r->ndead++;
-	pthread_mutex_unlock(&r->lock);
-}
-
-/* The worker hung up or has to go: nothing of it is left afterwards. Only the one who unlisted it comes here. */
-static void bury(struct registry *r, struct ses *s)
-{
-	struct wmsg m;
-	struct pollfd hup = { .fd = s->sock };
-	char text[252], sid[33];
-	int status = 0;
-
-	pthread_mutex_lock(&s->lock);
-	s->state = SES_OVER;
-	while (!s->gone_said && !wmsg_recv(s->sock, &m, NULL, 0)) {
-		if (m.type != W_GONE)
-			continue;
-		s->gone = m;
-		s->gone_said = true;
-	}
-	/*
-	 * The whole group. The pid is still that worker's: an unreaped child keeps it, and one that we adopted lives
-	 * while its socket has not hung up.
-	 */
-	poll(&hup, 1, 0);
-	if (s->child || !hup.revents)
-		kill(-s->ident.worker, SIGKILL);
-	if (s->child)
-		waitpid(s->ident.worker, &status, 0);
-	unlink(s->path);
-	bury_text(r, s, status, text);
-	hex(sid, s->sid);
-	rgpu_note("session end: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences): %s", sid,
-		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
-		  (long long)(boot_seconds() - s->ident.started), (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
-		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0), text);
-	pthread_mutex_unlock(&s->lock);
-	registry_put(s); /* the list's */
-}
-
-static bool unlist_locked(struct registry *r, struct ses *s)
-{
-	bool mine;
-
-	pthread_mutex_lock(&r->lock);
-	mine = unlist(r, s);
-	s->token_until = 0;
-	pthread_mutex_unlock(&r->lock);
-	wake(r);
-	return mine;
-}
-
-struct burial {
-	struct registry *r;
-	struct ses *s;
-};
-
-static void *burial_main(void *arg)
-{
-	struct burial b = *(struct burial *)arg;
-
-	free(arg);
-	bury(b.r, b.s);
-	return NULL;
-}
-
-/* Waiting for a process may take as long as its driver likes: not in the listener's loop. */
-void registry_gone(struct registry *r, struct ses *s)
-{
-	struct burial *b;
-	pthread_t t;
-
-	if (!unlist_locked(r, s))
-		return;
-	b = malloc(sizeof(*b));
-	if (b)
-		*b = (struct burial){ r, s };
-	if (!b || pthread_create(&t, NULL, burial_main, b)) {
-		free(b);
-		bury(r, s);
-		return;
-	}
-	pthread_detach(t);
 }
 
 /* A worker for a new session. The session's lock is held. */
@@ -277,7 +188,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	m->ident.device = st->device;
 	m->ident.flags = st->flags;
 	m->ident.epoch = st->epoch;
-	m->ident.started = boot_seconds();
+	m->ident.started = registry_seconds();
 	memcpy(m->open.driver, r->opts->driver, sizeof(m->open.driver));
 	memcpy(m->open.blas, r->opts->blas, sizeof(m->open.blas));
 	memcpy(m->open.socket, s->path, sizeof(m->open.socket));
@@ -366,7 +277,8 @@ static int take_up(struct ses *s, const struct asker *a, const struct rgpu_start
 
 static int unknown_session(struct registry *r, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX])
 {
-	int err = rgpu_why(why, -ESTALE, "the server has no such session; it was restarted, or gave the session up: run the program again");
+	int err = rgpu_why(why, -ESTALE,
+			   "the server has no such session; it was restarted, or gave the session up: run the program again");
 
 	pthread_mutex_lock(&r->lock);
 	for (unsigned i = 0; i < TOMBSTONES && i < r->ndead; i++) {
@@ -396,7 +308,8 @@ static int enter(struct registry *r, const struct rgpu_start *st, struct ses **o
 	} else if (r->closing) {
 		err = rgpu_why(why, -ESHUTDOWN, "the server is being stopped");
 	} else if (r->n >= r->opts->max_sessions) {
-		err = rgpu_why(why, -EUSERS, "the server has %u sessions, its limit; wait, or start it with a larger --max-sessions", r->n);
+		err = rgpu_why(why, -EUSERS,
+			       "the server has %u sessions, its limit; wait, or start it with a larger --max-sessions", r->n);
 	} else {
 		list(r, fresh);
 		s = fresh;
@@ -425,7 +338,8 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 			return unknown_session(r, st->sid, why);
 	} else {
 		if (st->device >= r->devices->n)
-			return rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n, st->device);
+			return rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n,
+					st->device);
 		err = enter(r, st, &s, why);
 		if (err)
 			return err;
@@ -441,17 +355,17 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 		err = unknown_session(r, st->sid, why);
 	if (!err)
 		err = admit(r, a, s, out, why);
-	hex(sid, st->sid);
+	registry_hex(sid, st->sid);
 	if (!err && fresh)
-		rgpu_note("session start: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id, st->uid, st->pid,
-			  s->ident.comm, st->device, s->ident.worker);
+		rgpu_note("session start: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id,
+			  st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
 	else if (err)
-		rgpu_note("session %s refused: sid %.8s key %s uid %u pid %u: %s", resume ? "resume" : "start", sid, a->key_id, st->uid,
-			  st->pid, why);
+		rgpu_note("session %s refused: sid %.8s key %s uid %u pid %u: %s", resume ? "resume" : "start", sid, a->key_id,
+			  st->uid, st->pid, why);
 	pthread_mutex_unlock(&s->lock);
-	if (err && fresh && unlist_locked(r, s)) {
+	if (err && fresh && registry_unlist(r, s)) {
 		if (s->state == SES_LIVE)
-			bury(r, s);
+			registry_bury(r, s);
 		else
 			registry_put(s);
 	}
@@ -460,7 +374,8 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 }
 
 /* The session, if the asker's key started it. */
-static int owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out, char why[RGPU_WHY_MAX])
+int registry_owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out,
+		   char why[RGPU_WHY_MAX])
 {
 	struct ses *s = find(r, sid);
 
@@ -481,7 +396,7 @@ int registry_join(struct registry *r, const struct asker *a, const struct rgpu_j
 {
 	struct wmsg *m;
 	struct ses *s;
-	int err = owned(r, a, j->sid, &s, why);
+	int err = registry_owned(r, a, j->sid, &s, why);
 
 	if (err)
 		return err;
@@ -499,40 +414,6 @@ int registry_join(struct registry *r, const struct asker *a, const struct rgpu_j
 	pthread_mutex_unlock(&s->lock);
 	registry_put(s);
 	return err;
-}
-
-/* Tells a worker to end, and waits until it has hung up. The session's lock is held. */
-static void end_worker(struct ses *s, int err, const char *text)
-{
-	struct wmsg *m = calloc(1, sizeof(*m));
-	struct pollfd p = { .fd = s->sock };
-	char why[RGPU_WHY_MAX];
-
-	if (m) {
-		m->type = W_END;
-		m->err = err;
-		snprintf(m->text, sizeof(m->text), "%s", text);
-		if (!registry_ask(s, m, END_MS, why))
-			poll(&p, 1, END_MS);
-	}
-	free(m);
-}
-
-int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX])
-{
-	struct ses *s;
-	int err = owned(r, a, sid, &s, why);
-
-	if (err == -ESTALE)
-		return 0; /* gone already: said twice, or it ended by itself */
-	if (err)
-		return err;
-	end_worker(s, 0, "the client program ended");
-	pthread_mutex_unlock(&s->lock);
-	if (unlist_locked(r, s))
-		bury(r, s);
-	registry_put(s);
-	return 0;
 }
 
 void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd)
@@ -578,44 +459,9 @@ unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **out, 
 		if (!s->open)
 			continue;
 		s->refs++;
-		p[n] = (struct pollfd){ .fd = s->sock }; /* POLLHUP alone */
+		p[n] = (struct pollfd){.fd = s->sock}; /* POLLHUP alone */
 		out[n++] = s;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return n;
-}
-
-void registry_end_all(struct registry *r, int err, const char *text)
-{
-	int64_t deadline = rgpu_deadline(END_MS);
-	struct wmsg *m = calloc(1, sizeof(*m));
-	struct ses *s, *all;
-
-	pthread_mutex_lock(&r->lock);
-	r->closing = true;
-	all = r->list;
-	r->list = NULL;
-	r->n = 0;
-	pthread_mutex_unlock(&r->lock);
-	for (s = all; s && m; s = s->next) {
-		m->type = W_END;
-		m->err = err;
-		snprintf(m->text, sizeof(m->text), "%s", text);
-		pthread_mutex_lock(&s->lock);
-		if (s->state == SES_LIVE)
-			wmsg_send(s->sock, m, -1); /* its answer is read, and passed over, by bury() */
-		pthread_mutex_unlock(&s->lock);
-	}
-	free(m);
-	while ((s = all)) {
-		struct pollfd hup = { .fd = s->sock };
-
-		all = s->next;
-		if (s->state != SES_LIVE) {
-			registry_put(s);
-			continue;
-		}
-		poll(&hup, 1, rgpu_ms_left(deadline));
-		bury(r, s);
-	}
 }

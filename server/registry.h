@@ -46,7 +46,7 @@ struct registry {
 	const struct server_opts *opts;
 	const struct devices *devices;
 	char state_dir[STATE_DIR_MAX];
-	int wake_fd; /* eventfd: the set of sessions changed */
+	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
 	struct ses *list;
 	unsigned n;
@@ -54,16 +54,6 @@ struct registry {
 	struct tombstone dead[TOMBSTONES]; /* a ring */
 	unsigned ndead;
 };
-
-/*
- * One request and its answer, in @m. The session's lock is held. 0, a negative errno that the worker said, -ESTALE
- * when it is gone, -ETIMEDOUT; with a line in @why.
- */
-int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX]);
-#define REGISTRY_ANSWER_MS 10000
-
-struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
-void registry_list(struct registry *r, struct ses *s); /* takes one */
 
 /* The one who asks: key id of the control connection. */
 struct asker {

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "lib/log.h"
-#include "server/registry.h"
+#include "server/registry_int.h"
 
 /* "<32 hex digits>.sock" → sid. */
 static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])
@@ -23,7 +23,7 @@ static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])
 
 static int call(const char *path)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "server/registry.h"
+#include "server/registry_int.h"
 
 struct picture {
 	const struct asker *a;
@@ -52,7 +52,7 @@ static ssize_t render(const struct picture *p, uint8_t **out)
 {
 	/* A frame's worth at most: 14,000 sessions. */
 	unsigned max = (RGPU_FRAME_MAX - sizeof(struct rgpu_stats) - sizeof(p->dev)) / sizeof(*p->ses);
-	struct rgpu_stats h = { .ndevices = p->ndev, .nsessions = p->nses < max ? p->nses : max };
+	struct rgpu_stats h = {.ndevices = p->ndev, .nsessions = p->nses < max ? p->nses : max};
 	size_t devs = p->ndev * sizeof(*p->dev), sess = h.nsessions * sizeof(*p->ses);
 	uint8_t *buf = malloc(sizeof(h) + devs + sess);
 
@@ -68,7 +68,7 @@ static ssize_t render(const struct picture *p, uint8_t **out)
 
 ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
 {
-	struct picture p = { .a = a, .ndev = r->devices->n };
+	struct picture p = {.a = a, .ndev = r->devices->n};
 	unsigned room = r->opts->max_sessions + 1;
 	struct pollfd *fds = calloc(room, sizeof(*fds));
 	struct ses **ses = calloc(room, sizeof(*ses));

@@ -11,7 +11,7 @@ extern char **environ;
 
 int spawn_self(const char *mode, int fd, const char *const *args, pid_t *pid)
 {
-	const char *argv[12] = { "rgpu-server", mode, "3" };
+	const char *argv[12] = {"rgpu-server", mode, "3"};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none, all;

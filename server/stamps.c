@@ -26,7 +26,7 @@ static void clear(uint64_t *map, uint64_t span, uint64_t n)
 
 int stamps_init(struct stamps *s)
 {
-	*s = (struct stamps){ .span = SPAN_FIRST };
+	*s = (struct stamps){.span = SPAN_FIRST};
 	s->received = calloc(s->span / 64, 8);
 	s->run = calloc(s->span / 64, 8);
 	if (!s->received || !s->run) {
@@ -47,7 +47,7 @@ void stamps_destroy(struct stamps *s)
 
 void stamps_waiter_init(struct stamps_waiter *w)
 {
-	*w = (struct stamps_waiter){ 0 };
+	*w = (struct stamps_waiter){0};
 	pthread_cond_init(&w->wake, NULL);
 }
 

@@ -61,7 +61,8 @@ int state_open(const struct server_opts *o, uint16_t port, char dir[STATE_DIR_MA
 	int fd, err;
 
 	if (choose(o, port, dir))
-		return rgpu_why(why, -ENAMETOOLONG, "the state directory's name is too long; give a short one with --state-dir DIR");
+		return rgpu_why(why, -ENAMETOOLONG,
+				"the state directory's name is too long; give a short one with --state-dir DIR");
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return rgpu_why(why, -errno, "cannot make %s: %s; give another with --state-dir DIR", dir, strerror(errno));
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -74,7 +75,8 @@ int state_open(const struct server_opts *o, uint16_t port, char dir[STATE_DIR_MA
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		close(fd);
-		return rgpu_why(why, -EBUSY, "another rgpu-server uses %s; stop it, or give another directory with --state-dir DIR", dir);
+		return rgpu_why(why, -EBUSY,
+				"another rgpu-server uses %s; stop it, or give another directory with --state-dir DIR", dir);
 	}
 	err = server_name(fd, name);
 	if (err)

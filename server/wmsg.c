@@ -15,9 +15,9 @@ union fd_space {
 
 int wmsg_send(int sock, struct wmsg *m, int fd)
 {
-	union fd_space space = { 0 };
-	struct iovec iov = { m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union fd_space space = {0};
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct cmsghdr *c;
 	ssize_t n;
 
@@ -42,10 +42,10 @@ int wmsg_send(int sock, struct wmsg *m, int fd)
 int wmsg_recv(int sock, struct wmsg *m, int *fd, int timeout_ms)
 {
 	int64_t deadline = rgpu_deadline(timeout_ms);
-	union fd_space space = { 0 };
-	struct iovec iov = { m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &space, .msg_controllen = sizeof(space) };
-	struct pollfd p = { .fd = sock, .events = POLLIN };
+	union fd_space space = {0};
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &space, .msg_controllen = sizeof(space)};
+	struct pollfd p = {.fd = sock, .events = POLLIN};
 	struct cmsghdr *c;
 	int got = -1;
 	ssize_t n;

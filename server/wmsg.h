@@ -19,8 +19,8 @@ enum wmsg_type {
 	W_STATS,    /* → stats */
 	W_END,	    /* err, text: for the client's BYE; the worker ends */
 	/* Worker to listener. */
-	W_RESULT,   /* err (0 or a positive errno), text, and what was asked for */
-	W_GONE,	    /* unasked, the last word: err, text, stats */
+	W_RESULT, /* err (0 or a positive errno), text, and what was asked for */
+	W_GONE,	  /* unasked, the last word: err, text, stats */
 };
 
 /* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
@@ -29,7 +29,7 @@ struct wmsg_ident {
 	char key_id[RGPU_KEY_ID_LEN + 1];
 	char comm[17];
 	uint32_t uid, pid, device, flags, epoch, lease;
-	int32_t worker; /* pid */
+	int32_t worker;	 /* pid */
 	int64_t started; /* CLOCK_BOOTTIME, seconds */
 };
 
@@ -62,7 +62,8 @@ struct wmsg {
 
 /* @fd < 0: none. 0 or -errno; -EPIPE: the other side is gone. The descriptor stays the caller's. */
 int wmsg_send(int sock, struct wmsg *m, int fd);
-/* 0, -ETIMEDOUT, -EPIPE the other side is gone, -EPROTO not such a message. @fd receives a descriptor, or −1; NULL: none is taken. */
+/* 0, -ETIMEDOUT, -EPIPE the other side is gone, -EPROTO not such a message. @fd receives a descriptor, or −1; NULL: none is
+ * taken. */
 int wmsg_recv(int sock, struct wmsg *m, int *fd, int timeout_ms);
 
 #endif

@@ -35,13 +35,13 @@
 #define LANE_RETAINED_MAX (64ull << 20)
 #define PENDING_BYTES_MAX (1ull << 30)
 
-struct worker_times { /* milliseconds */
+struct worker_times {	  /* milliseconds */
 	int grace;	  /* without a connection, until the session is given up */
 	int direct_grace; /* the same after FIN or RST of a program that has the engine inside */
 	int hang;	  /* a lane waits for a stamp that nobody sends, the client being alive */
 	int ping;	  /* between pings */
 	int silence;	  /* nothing at all came, not even an answer to a ping: the connection counts as lost */
-	int handshake; /* TLS and ATTACH of a data connection */
+	int handshake;	  /* TLS and ATTACH of a data connection */
 };
 extern const struct worker_times worker_times_default;
 
@@ -81,10 +81,12 @@ struct worker {
 
 int worker_init(struct worker *w, struct srv_session *session, bool direct, const struct worker_times *t);
 
-/* Ends all threads and frees everything. The session's calls must return. Only tests end this way: a worker process just exits. */
+/* Ends all threads and frees everything. The session's calls must return. Only tests end this way: a worker process just exits.
+ */
 void worker_destroy(struct worker *w);
 
-/* The session cannot go on: the client is told and worker_io() returns. @err is a positive errno, 0 for a clean end. Any thread, once counts. */
+/* The session cannot go on: the client is told and worker_io() returns. @err is a positive errno, 0 for a clean end. Any thread,
+ * once counts. */
 void worker_break(struct worker *w, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The I/O thread. Returns when the session is over; end_err and end_text say why. */
@@ -93,7 +95,8 @@ void worker_io(struct worker *w);
 /* A new connection for lease @lease, not yet greeted; the socket is taken over. Any thread. */
 void worker_connect(struct worker *w, int fd, uint32_t lease, const uint8_t psk[RGPU_KEY_LEN]);
 
-/* Cuts the connection off and makes @lease the only one that may connect. Nothing of the old one is read or sent afterwards. Any thread. */
+/* Cuts the connection off and makes @lease the only one that may connect. Nothing of the old one is read or sent afterwards. Any
+ * thread. */
 void worker_retire(struct worker *w, uint32_t lease);
 
 void worker_kick(struct worker *w); /* wakes the I/O thread */

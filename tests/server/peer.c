@@ -84,7 +84,7 @@ int peer_send(struct peer *p, uint16_t type, uint32_t channel, const void *buf, 
 
 void peer_attach(struct peer *p, const uint32_t *ch, unsigned n)
 {
-	struct rgpu_attach_channel a[RGPU_CHANNELS_MAX] = { 0 };
+	struct rgpu_attach_channel a[RGPU_CHANNELS_MAX] = {0};
 	int type;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ void peer_gather(struct peer *p, struct rec_args a)
 	unsigned nseg = (a.send > 0) + (a.recv > 0), i = 0;
 	uint32_t len = sizeof(struct rgpu_rec) + nseg * sizeof(struct rgpu_seg) + a.body_len;
 	uint32_t padded = (len + RGPU_REC_ALIGN - 1) / RGPU_REC_ALIGN * RGPU_REC_ALIGN;
-	struct rgpu_seg seg[2] = { 0 };
+	struct rgpu_seg seg[2] = {0};
 	struct rgpu_rec rec = {
 		.len = padded,
 		.op = a.op,
@@ -121,9 +121,9 @@ void peer_gather(struct peer *p, struct rec_args a)
 
 	p->lane[a.channel].tx += padded + a.send;
 	if (a.send)
-		seg[i++] = (struct rgpu_seg){ .bo = 1, .dir = RGPU_SEG_SEND, .len = a.send };
+		seg[i++] = (struct rgpu_seg){.bo = 1, .dir = RGPU_SEG_SEND, .len = a.send};
 	if (a.recv)
-		seg[i++] = (struct rgpu_seg){ .bo = 1, .dir = RGPU_SEG_RECV, .off = a.recv_off, .len = a.recv };
+		seg[i++] = (struct rgpu_seg){.bo = 1, .dir = RGPU_SEG_RECV, .off = a.recv_off, .len = a.recv};
 	while (p->out_len + padded > p->out_room) {
 		p->out_room = p->out_room ? p->out_room * 2 : 1 << 16;
 		p->out = realloc(p->out, p->out_room);
@@ -180,7 +180,7 @@ static void reply(struct peer *p, uint32_t channel, struct peer_reply *rep, bool
 	if (l->hold_ack)
 		return;
 	l->published = r->rseq;
-	peer_send(p, RGPU_D_ACK, channel, &(struct rgpu_ack){ l->published, l->cq + (64 << 10) }, sizeof(struct rgpu_ack));
+	peer_send(p, RGPU_D_ACK, channel, &(struct rgpu_ack){l->published, l->cq + (64 << 10)}, sizeof(struct rgpu_ack));
 }
 
 int peer_step(struct peer *p, struct peer_reply *rep, bool *got, uint32_t *channel, int timeout_ms)

@@ -20,9 +20,9 @@ struct peer_reply {
 /* What the client's side knows of a channel, over connections. */
 struct peer_lane {
 	uint64_t seq, published, received, allow, data_bytes;
-	uint64_t cq;	   /* reply bytes seen on this connection */
-	uint64_t tx;	   /* bytes sent on it */
-	uint8_t *bo;	   /* DATA lands here */
+	uint64_t cq; /* reply bytes seen on this connection */
+	uint64_t tx; /* bytes sent on it */
+	uint8_t *bo; /* DATA lands here */
 	uint64_t bo_size;
 	bool hold_ack; /* replies are not acknowledged */
 };
@@ -49,14 +49,14 @@ struct rig {
 };
 
 void rig_up(struct rig *r, const struct worker_times *t, bool direct);
-void rig_down(struct rig *r); /* ends the worker, frees all */
+void rig_down(struct rig *r);	 /* ends the worker, frees all */
 void rig_connect(struct rig *r); /* a socket pair, TLS; no ATTACH yet */
 /* RESUME as the listener does it: retire, then connect and attach with what the peer published. */
 void rig_resume(struct rig *r);
 
-void peer_drop(struct peer *p); /* closes the socket */
+void peer_drop(struct peer *p);								     /* closes the socket */
 int peer_send(struct peer *p, uint16_t type, uint32_t channel, const void *buf, size_t len); /* 0 or -errno */
-void peer_attach(struct peer *p, const uint32_t *ch, unsigned n); /* and waits for ATTACHED */
+void peer_attach(struct peer *p, const uint32_t *ch, unsigned n);			     /* and waits for ATTACHED */
 
 /* Gathers one record; flush sends all as one RECORDS frame. seq is the lane's next, unless given. */
 struct rec_args {
@@ -71,10 +71,10 @@ struct rec_args {
 };
 void peer_gather(struct peer *p, struct rec_args a);
 int peer_flush(struct peer *p, uint32_t channel);
-#define peer_rec(p, ch, ...)                                             \
-	({                                                               \
-		peer_gather(p, (struct rec_args){ .channel = (ch), __VA_ARGS__ }); \
-		peer_flush(p, ch);                                       \
+#define peer_rec(p, ch, ...)                                                                                                     \
+	({                                                                                                                       \
+		peer_gather(p, (struct rec_args){.channel = (ch), __VA_ARGS__});                                                 \
+		peer_flush(p, ch);                                                                                               \
 	})
 
 /*

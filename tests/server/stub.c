@@ -120,7 +120,7 @@ static void crash(struct srv_call *c)
 srv_fn srv_find(uint16_t op)
 {
 	static const srv_fn fn[] = {
-		[STUB_ECHO] = echo, [STUB_LOG] = log_stamp, [STUB_GATE] = gate,	  [STUB_FAIL] = fail,	[STUB_FILL] = fill,
+		[STUB_ECHO] = echo,   [STUB_LOG] = log_stamp, [STUB_GATE] = gate,   [STUB_FAIL] = fail,	  [STUB_FILL] = fill,
 		[STUB_LATER] = later, [STUB_SUM] = sum,	      [STUB_COUNT] = count, [STUB_CRASH] = crash,
 	};
 
@@ -141,7 +141,8 @@ int32_t srv_not_supported(uint16_t op)
 }
 
 /* A session: refuses when its data says so. */
-int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why, size_t size)
+int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why,
+		     size_t size)
 {
 	(void)start;
 	if (data_len >= 6 && !memcmp(data, "refuse", 6)) {
@@ -194,7 +195,7 @@ int srv_driver_devices(void *buf, size_t room, uint32_t *version, char *name, si
 	*version = 13000;
 	snprintf(name, size, "stub");
 	for (unsigned i = 0; i < 2; i++) {
-		struct rgpu_device_entry e = { .uuid = { 1, i }, .mem_total = 1 << 30, .props_len = 5 };
+		struct rgpu_device_entry e = {.uuid = {1, i}, .mem_total = 1 << 30, .props_len = 5};
 
 		if (room < sizeof(e) + 8)
 			return -ENOSPC;

@@ -9,15 +9,15 @@
 #include "server/dispatch.h"
 
 enum stub_op {
-	STUB_ECHO = 1,	/* out = body */
-	STUB_LOG,	/* appends the stamp to stub_log */
-	STUB_GATE,	/* returns when stub_gate is open */
-	STUB_FAIL,	/* status = first word of the body */
-	STUB_FILL,	/* RECV bytes: stub_pattern(body word, i) */
-	STUB_LATER,	/* as FILL, but ready when stub_gate is open; fails with the body's second word then */
-	STUB_SUM,	/* out = a checksum of the payload */
-	STUB_COUNT,	/* stub_count++; out = the new count */
-	STUB_CRASH,	/* the worker dies */
+	STUB_ECHO = 1, /* out = body */
+	STUB_LOG,      /* appends the stamp to stub_log */
+	STUB_GATE,     /* returns when stub_gate is open */
+	STUB_FAIL,     /* status = first word of the body */
+	STUB_FILL,     /* RECV bytes: stub_pattern(body word, i) */
+	STUB_LATER,    /* as FILL, but ready when stub_gate is open; fails with the body's second word then */
+	STUB_SUM,      /* out = a checksum of the payload */
+	STUB_COUNT,    /* stub_count++; out = the new count */
+	STUB_CRASH,    /* the worker dies */
 };
 #define STUB_NOT_SUPPORTED 801
 

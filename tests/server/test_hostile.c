@@ -34,8 +34,8 @@ struct bent {
 static struct bent straight(void)
 {
 	return (struct bent){
-		.rec = { .len = sizeof(struct bent), .op = STUB_ECHO, .flags = RGPU_REC_FENCE, .seq = 1, .nseg = 2 },
-		.seg = { { .bo = 1, .dir = RGPU_SEG_RECV, .len = 8 }, { .bo = 1, .dir = RGPU_SEG_RECV, .len = 8 } },
+		.rec = {.len = sizeof(struct bent), .op = STUB_ECHO, .flags = RGPU_REC_FENCE, .seq = 1, .nseg = 2},
+		.seg = {{.bo = 1, .dir = RGPU_SEG_RECV, .len = 8}, {.bo = 1, .dir = RGPU_SEG_RECV, .len = 8}},
 	};
 }
 
@@ -46,11 +46,11 @@ static void bent(const char *want, const char *what, struct bent b)
 	down(want, what);
 }
 
-#define BENT(want, what, ...)              \
-	do {                               \
-		struct bent b = straight(); \
-		__VA_ARGS__;               \
-		bent(want, what, b);       \
+#define BENT(want, what, ...)                                                                                                    \
+	do {                                                                                                                     \
+		struct bent b = straight();                                                                                      \
+		__VA_ARGS__;                                                                                                     \
+		bent(want, what, b);                                                                                             \
 	} while (0)
 
 static void records(void)
@@ -76,16 +76,15 @@ static void records(void)
 	BENT("direction", "a segment no way", b.seg[1].dir = 0);
 	BENT("length of a segment", "a huge segment", b.seg[0].len = 1ull << 63);
 	BENT("length of a segment", "one that wraps around", b.seg[0].off = ~0ull);
-	BENT("length of all segments", "two that are too much together",
-	     b.seg[0].len = RGPU_CHUNK_MAX; b.seg[1].len = 1);
+	BENT("length of all segments", "two that are too much together", b.seg[0].len = RGPU_CHUNK_MAX; b.seg[1].len = 1);
 	BENT("came after 0", "a gap before the first", b.rec.seq = 2);
 	BENT("came after", "a stamp not after its after", b.rec.stamp = 3; b.rec.after = 3);
 }
 
 static void sequences(void)
 {
-	struct rgpu_frame huge = { .len = RGPU_FRAME_MAX + 1, .type = RGPU_D_RECORDS };
-	struct rgpu_attach_channel at = { .channel = 0, .published = 9 };
+	struct rgpu_frame huge = {.len = RGPU_FRAME_MAX + 1, .type = RGPU_D_RECORDS};
+	struct rgpu_attach_channel at = {.channel = 0, .published = 9};
 	static uint8_t zero[RGPU_FRAME_MAX];
 	struct peer_reply rep;
 
@@ -117,14 +116,14 @@ static void sequences(void)
 	peer_send(&r.p, RGPU_D_CLOSE_CHANNEL, 0, NULL, 0);
 	down("inside a payload", "a close in the midst of a payload");
 	up();
-	peer_gather(&r.p, (struct rec_args){ .op = STUB_SUM, .send = 100, .stamp = 1 });
-	peer_gather(&r.p, (struct rec_args){ .op = STUB_ECHO });
+	peer_gather(&r.p, (struct rec_args){.op = STUB_SUM, .send = 100, .stamp = 1});
+	peer_gather(&r.p, (struct rec_args){.op = STUB_ECHO});
 	peer_flush(&r.p, 0);
 	down("behind one with a payload", "a record behind one with a payload");
 	up();
 	peer_rec(&r.p, 0, .op = STUB_ECHO, .fence = true);
 	peer_reply(&r.p, &rep, NULL);
-	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){ .published = 2 }, sizeof(struct rgpu_ack));
+	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){.published = 2}, sizeof(struct rgpu_ack));
 	down("never got", "an acknowledgement ahead of the reply");
 	up();
 	peer_send(&r.p, RGPU_D_ATTACH, 0, NULL, 0);
@@ -177,8 +176,8 @@ static void floods(void)
 
 	up();
 	for (int i = 0; i < 20000; i++) {
-		struct rgpu_frame f = { .len = 8, .type = RGPU_D_PING };
-		uint8_t buf[sizeof(f) + 8] = { 0 };
+		struct rgpu_frame f = {.len = 8, .type = RGPU_D_PING};
+		uint8_t buf[sizeof(f) + 8] = {0};
 
 		memcpy(buf, &f, sizeof(f));
 		if (r.w.broken || (rgpu_link_write(r.p.link, buf, sizeof(buf)) < 0))
@@ -223,9 +222,9 @@ static void bits(unsigned rounds, unsigned seed)
 		stub_no_crash = true;
 		stub_gate = 1;
 		for (unsigned i = 0; i < 24; i++) {
-			static const uint16_t ops[] = { STUB_ECHO, STUB_SUM, STUB_FILL, STUB_LATER, STUB_LOG, STUB_COUNT };
-			struct rec_args a = { .channel = i % 5, .op = ops[i % 6], .fence = i % 3 == 0, .after = i, .stamp = i + 1 };
-			struct rgpu_frame f = { .type = RGPU_D_RECORDS, .channel = a.channel };
+			static const uint16_t ops[] = {STUB_ECHO, STUB_SUM, STUB_FILL, STUB_LATER, STUB_LOG, STUB_COUNT};
+			struct rec_args a = {.channel = i % 5, .op = ops[i % 6], .fence = i % 3 == 0, .after = i, .stamp = i + 1};
+			struct rgpu_frame f = {.type = RGPU_D_RECORDS, .channel = a.channel};
 
 			a.send = a.op == STUB_SUM ? 48 : 0;
 			a.recv = a.op == STUB_FILL || a.op == STUB_LATER ? 4096 : 0;
@@ -237,7 +236,7 @@ static void bits(unsigned rounds, unsigned seed)
 			r.p.out_len = 0;
 			if (!a.send)
 				continue;
-			f = (struct rgpu_frame){ .type = RGPU_D_PAYLOAD, .channel = a.channel, .len = 48 };
+			f = (struct rgpu_frame){.type = RGPU_D_PAYLOAD, .channel = a.channel, .len = 48};
 			memcpy(buf + len, &f, sizeof(f));
 			len += sizeof(f) + 48;
 		}

@@ -45,7 +45,7 @@ static void echo(void)
 	is_int(rep.rep.status, STUB_NOT_SUPPORTED, "an op that no table has is NOT_SUPPORTED");
 	is_int(rep.rep.rseq, 2, "and the next reply");
 	peer_send(&r.p, RGPU_D_CLOSE_CHANNEL, 3, NULL, 0);
-	r.p.lane[3] = (struct peer_lane){ 0 };
+	r.p.lane[3] = (struct peer_lane){0};
 	peer_rec(&r.p, 3, .op = STUB_ECHO, .fence = true);
 	peer_reply(&r.p, &rep, &ch);
 	is_int(rep.rep.rseq, 1, "a closed channel's number begins anew");
@@ -59,7 +59,7 @@ static void order(unsigned n, unsigned lanes, unsigned loose, unsigned seed)
 	static uint64_t after[100001];
 	static uint32_t lane_of[100001];
 	static uint64_t at[100001];
-	unsigned next[16] = { 0 }, sent = 0, bad = 0;
+	unsigned next[16] = {0}, sent = 0, bad = 0;
 	struct peer_reply rep;
 
 	up();
@@ -80,7 +80,7 @@ static void order(unsigned n, unsigned lanes, unsigned loose, unsigned seed)
 			next[ch] = i;
 			if (lane_of[i] != ch)
 				continue;
-			peer_gather(&r.p, (struct rec_args){ .channel = ch, .op = STUB_LOG, .after = after[i], .stamp = i });
+			peer_gather(&r.p, (struct rec_args){.channel = ch, .op = STUB_LOG, .after = after[i], .stamp = i});
 			burst--;
 			sent++;
 		}
@@ -139,7 +139,8 @@ static void broken_stamps(void)
 	up();
 	peer_rec(&r.p, 0, .op = STUB_LOG, .stamp = 1);
 	peer_rec(&r.p, 1, .op = STUB_LOG, .stamp = 1);
-	ok(peer_until_end(&r.p) && strstr(r.p.bye.text, "stamp 1 came twice"), "a repeated stamp ends the session: %s", r.p.bye.text);
+	ok(peer_until_end(&r.p) && strstr(r.p.bye.text, "stamp 1 came twice"), "a repeated stamp ends the session: %s",
+	   r.p.bye.text);
 	is_int(r.p.bye.err, EPROTO, "with EPROTO");
 	rig_down(&r);
 
@@ -245,8 +246,8 @@ static void payloads(void)
 	is_int(r.p.lane[0].received, 1, "it is told to be durable");
 
 	/* A record before the one with the payload does not wait for it. */
-	peer_gather(&r.p, (struct rec_args){ .channel = 0, .op = STUB_ECHO, .fence = true });
-	peer_gather(&r.p, (struct rec_args){ .channel = 0, .op = STUB_SUM, .send = 10, .stamp = 1 });
+	peer_gather(&r.p, (struct rec_args){.channel = 0, .op = STUB_ECHO, .fence = true});
+	peer_gather(&r.p, (struct rec_args){.channel = 0, .op = STUB_SUM, .send = 10, .stamp = 1});
 	peer_flush(&r.p, 0);
 	ok(peer_reply(&r.p, &rep, &ch), "a record in the same frame, before a payload, is answered");
 	/* More than the window: credit comes back as it is used. */
@@ -279,7 +280,7 @@ static bool filled(uint32_t ch, uint64_t off, uint64_t len, uint32_t seed)
 
 static void data(void)
 {
-	uint32_t body[2] = { 5, 0 };
+	uint32_t body[2] = {5, 0};
 	struct peer_reply rep;
 	uint64_t before;
 	uint32_t ch;
@@ -312,7 +313,7 @@ static void data(void)
 
 static void deferred(void)
 {
-	uint32_t fine[2] = { 3, 0 }, bad[2] = { 4, 42 };
+	uint32_t fine[2] = {3, 0}, bad[2] = {4, 42};
 	struct peer_reply rep;
 	uint32_t ch;
 
@@ -363,7 +364,7 @@ static void retained(void)
 	is_int(r.w.records, 33, "the lane stops at %llu bytes of replies that nobody took, and only that one",
 	       (unsigned long long)r.w.by_channel[0]->retained);
 	r.p.lane[0].hold_ack = false;
-	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){ 32, 0 }, sizeof(struct rgpu_ack));
+	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){32, 0}, sizeof(struct rgpu_ack));
 	while (r.p.lane[0].published < 40)
 		peer_must(&r.p);
 	is_int(r.p.lane[0].data_bytes, 40ull * RGPU_CHUNK_MAX, "after acknowledgements the rest comes");

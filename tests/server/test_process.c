@@ -96,8 +96,8 @@ static void server_up(uint16_t at, const char *max)
 
 	snprintf(listen, sizeof(listen), "127.0.0.1:%u", at);
 	truncate(log_path, 0);
-	server = spawn((char *[]){ stubd, "--driver", "stub", "--listen", listen, "--key", key_path, "--key", key2_path, "--state-dir",
-				   state_path, "--max-sessions", (char *)max, "--verbose", NULL },
+	server = spawn((char *[]){stubd, "--driver", "stub", "--listen", listen, "--key", key_path, "--key", key2_path,
+				  "--state-dir", state_path, "--max-sessions", (char *)max, "--verbose", NULL},
 		       log_path);
 	if (!log_has("listening on", 1)) {
 		printf("Bail out! the server did not start: %s\n", read_file(log_path));
@@ -118,7 +118,7 @@ static int server_down(int sig)
 
 static int dial(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
@@ -146,7 +146,7 @@ static int request(struct client *c, uint16_t type, const void *buf, size_t len)
 
 static int hello(struct client *c, uint16_t major)
 {
-	struct rgpu_hello h = { .magic = RGPU_MAGIC, .major = major, .minor = 7, .agent = "a test 9.9" };
+	struct rgpu_hello h = {.magic = RGPU_MAGIC, .major = major, .minor = 7, .agent = "a test 9.9"};
 
 	return request(c, RGPU_C_HELLO, &h, sizeof(h));
 }
@@ -169,7 +169,7 @@ static struct client *client_new(void)
 	static unsigned count;
 	struct client *c = calloc(1, sizeof(*c));
 
-	c->start = (struct rgpu_start){ .epoch = 1, .uid = 1000, .pid = 4000 + count, .comm = "a test" };
+	c->start = (struct rgpu_start){.epoch = 1, .uid = 1000, .pid = 4000 + count, .comm = "a test"};
 	snprintf((char *)c->start.sid, sizeof(c->start.sid), "session %u", ++count);
 	return c;
 }
@@ -187,7 +187,7 @@ static void client_free(struct client *c)
 /* A data connection for the last STARTED. 0, or what the handshake says. */
 static int data_with(struct client *c, const uint8_t token[16], uint32_t lease)
 {
-	struct rgpu_preface pre = { .magic = RGPU_PREFACE_MAGIC, .lease = lease };
+	struct rgpu_preface pre = {.magic = RGPU_PREFACE_MAGIC, .lease = lease};
 	uint8_t ctx[20], psk[RGPU_KEY_LEN];
 	int fd = dial(), err;
 
@@ -277,26 +277,30 @@ static void command_line(void)
 	struct stat st;
 
 	snprintf(out, sizeof(out), "%s/out", dir);
-	is_int(run((char *[]){ stubd, "--pair", "--key", key_path, NULL }, out), 0, "--pair makes a key");
+	is_int(run((char *[]){stubd, "--pair", "--key", key_path, NULL}, out), 0, "--pair makes a key");
 	ok(!stat(key_path, &st) && (st.st_mode & 0777) == 0600, "for its owner alone");
-	ok(strstr(read_file(out), "export RGPU_SERVER=127.0.0.1:7478 RGPU_KEY=") && strstr(read_file(out), "rgpu-proxy --server 127.0.0.1:7478 --key "),
+	ok(strstr(read_file(out), "export RGPU_SERVER=127.0.0.1:7478 RGPU_KEY=") &&
+		   strstr(read_file(out), "rgpu-proxy --server 127.0.0.1:7478 --key "),
 	   "and says how to use it");
 	rgpu_key_load(key_path, &key, why);
 	unlink(out);
-	is_int(run((char *[]){ stubd, "--pair", "--key", key_path, NULL }, out), 0, "--pair again");
+	is_int(run((char *[]){stubd, "--pair", "--key", key_path, NULL}, out), 0, "--pair again");
 	ok(strstr(read_file(out), key.id), "leaves the key as it is");
 	unlink(out);
-	run((char *[]){ stubd, "--pair", "--key", key2_path, NULL }, out);
+	run((char *[]){stubd, "--pair", "--key", key2_path, NULL}, out);
 	rgpu_key_load(key2_path, &key2, why);
 	unlink(out);
-	is_int(run((char *[]){ stubd, "--key", key_path, "--listen", "127.0.0.1:7499", NULL }, out), 1, "without a driver there is no server");
+	is_int(run((char *[]){stubd, "--key", key_path, "--listen", "127.0.0.1:7499", NULL}, out), 1,
+	       "without a driver there is no server");
 	ok(strstr(read_file(out), "libcuda.so.1"), "it names the genuine driver that it wanted");
-	ok(strstr(read_file(out), "rgpu-server --softgpu --listen 127.0.0.1:7499 --key "), "and prints the exact line with --softgpu");
+	ok(strstr(read_file(out), "rgpu-server --softgpu --listen 127.0.0.1:7499 --key "),
+	   "and prints the exact line with --softgpu");
 	unlink(out);
-	is_int(run((char *[]){ stubd, "--driver", "stub", NULL }, out), 2, "without a key it is wrong usage");
+	is_int(run((char *[]){stubd, "--driver", "stub", NULL}, out), 2, "without a key it is wrong usage");
 	ok(strstr(read_file(out), "--pair"), "and says how to make one");
 	unlink(out);
-	is_int(run((char *[]){ stubd, "--driver", "stub", "--key", "nowhere/key", NULL }, out), 1, "a missing key file is an error");
+	is_int(run((char *[]){stubd, "--driver", "stub", "--key", "nowhere/key", NULL}, out), 1,
+	       "a missing key file is an error");
 	unlink(out);
 }
 
@@ -315,7 +319,8 @@ static void strangers(void)
 	c->link = rgpu_link_client(dial(), key.identity, key.secret);
 	rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
 	is_int(hello(c, 9), RGPU_C_ERROR, "another version is refused");
-	ok(c->error.err == EPROTO && strstr(c->error.text, "9.7") && strstr(c->error.text, "1.0"), "naming both: %s", c->error.text);
+	ok(c->error.err == EPROTO && strstr(c->error.text, "9.7") && strstr(c->error.text, "1.0"), "naming both: %s",
+	   c->error.text);
 	rgpu_link_free(c->link);
 
 	c->link = rgpu_link_client(dial(), key.identity, key.secret);
@@ -336,7 +341,7 @@ static void strangers(void)
 static void sessions_and_leases(void)
 {
 	struct client *c = whole(false), *d = client_new();
-	struct rgpu_join j = { .device = 1, .index = 1 };
+	struct rgpu_join j = {.device = 1, .index = 1};
 	struct rgpu_started first = c->started;
 	struct rgpu_stats_session *ss;
 	pid_t worker;
@@ -375,7 +380,8 @@ static void sessions_and_leases(void)
 
 	is_int(sessions(c), 2, "STATS: an entry per session and device");
 	ss = (struct rgpu_stats_session *)(c->answer + sizeof(struct rgpu_stats) + 2 * sizeof(struct rgpu_stats_device));
-	ok(ss[0].uid == 1000 && ss[0].pid == c->start.pid && !strcmp(ss[0].comm, "a test"), "with uid, pid and name of the client");
+	ok(ss[0].uid == 1000 && ss[0].pid == c->start.pid && !strcmp(ss[0].comm, "a test"),
+	   "with uid, pid and name of the client");
 	is_int(ss[0].mem_used + ss[1].mem_used, 4096 + 8192, "and its memory");
 	is_int(ss[0].records, 3, "and its records");
 
@@ -398,7 +404,7 @@ static void sessions_and_leases(void)
 	is_int(start(d, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME with another key: %s", d->error.text);
 	is_int(sessions(d), 0, "whose STATS do not show the session");
 	ok(((struct rgpu_stats_device *)(d->answer + sizeof(struct rgpu_stats)))->sessions == 1, "but that the device has one");
-	is_int(request(d, RGPU_C_END, &(struct rgpu_join){ .sid = "session 1" }, sizeof(struct rgpu_join)), RGPU_C_OK,
+	is_int(request(d, RGPU_C_END, &(struct rgpu_join){.sid = "session 1"}, sizeof(struct rgpu_join)), RGPU_C_OK,
 	       "END of what never was is no error");
 	memcpy(j.sid, c->start.sid, 16);
 	is_int(request(d, RGPU_C_END, &j, sizeof(j)), RGPU_C_ERROR, "END with another key: %s", d->error.text);
@@ -407,7 +413,8 @@ static void sessions_and_leases(void)
 	ok(kill(worker, 0) && errno == ESRCH, "the worker is gone when it is answered");
 	is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END may be said again");
 	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME of an ended session");
-	ok(c->error.err == ESTALE && strstr(c->error.text, "the client program ended"), "is ESTALE and says so: %s", c->error.text);
+	ok(c->error.err == ESTALE && strstr(c->error.text, "the client program ended"), "is ESTALE and says so: %s",
+	   c->error.text);
 	ok(log_has("session start: sid", 1) && log_has("session end: sid", 1), "start and end are in the log");
 	client_free(c);
 	client_free(d);
@@ -473,8 +480,8 @@ static void hostile(void)
 {
 	struct client *c = whole(false), *bad = whole(false), *late = client_new();
 	static const uint8_t junk[64] = "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n";
-	static const uint8_t half_hello[] = { 0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3 };
-	struct rgpu_preface pre = { .magic = RGPU_PREFACE_MAGIC, .lease = 1 };
+	static const uint8_t half_hello[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3};
+	struct rgpu_preface pre = {.magic = RGPU_PREFACE_MAGIC, .lease = 1};
 	int flood[400], fd, n;
 	uint8_t byte;
 
@@ -505,10 +512,11 @@ static void hostile(void)
 		close(flood[n]);
 
 	{
-		struct rgpu_frame huge = { .len = 0x7fffffff, .type = RGPU_D_RECORDS };
+		struct rgpu_frame huge = {.len = 0x7fffffff, .type = RGPU_D_RECORDS};
 
 		rgpu_link_write(bad->p.link, &huge, sizeof(huge));
-		ok(peer_until_end(&bad->p) && bad->p.bye.err == EPROTO, "a forged length ends its own session: %s", bad->p.bye.text);
+		ok(peer_until_end(&bad->p) && bad->p.bye.err == EPROTO, "a forged length ends its own session: %s",
+		   bad->p.bye.text);
 	}
 	log_has("broken frame", 1);
 	is_int(start(bad, RGPU_C_RESUME), RGPU_C_ERROR, "for good: %s", bad->error.text);
@@ -564,7 +572,7 @@ static void restart(int sig, const char *what)
 	v = count(c);
 	is_int(v, 4, "and finds the same worker");
 	{
-		struct rgpu_join j = { 0 };
+		struct rgpu_join j = {0};
 
 		memcpy(j.sid, c->start.sid, 16);
 		is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END reaches an adopted worker");
@@ -596,7 +604,9 @@ static void stop(void)
 	count(c);
 	count(d);
 	snprintf(out, sizeof(out), "%s/out", dir);
-	is_int(run((char *[]){ stubd, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key_path, "--state-dir", state_path, NULL }, out),
+	is_int(run((char *[]){stubd, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key_path, "--state-dir", state_path,
+			      NULL},
+		   out),
 	       1, "a second server in the same state directory is refused");
 	ok(strstr(read_file(out), "another rgpu-server"), "it says so");
 	unlink(out);
@@ -617,7 +627,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(me, sizeof(me), "%s", argv[0]);
 	snprintf(stubd, sizeof(stubd), "%s/server-stubd", dirname(me));
-	snprintf(dir, sizeof(dir), "%s/rgpu-XXXXXX", getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 30 ? getenv("TMPDIR") : "/tmp");
+	snprintf(dir, sizeof(dir), "%s/rgpu-XXXXXX",
+		 getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 30 ? getenv("TMPDIR") : "/tmp");
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(log_path, sizeof(log_path), "%s/log", dir);

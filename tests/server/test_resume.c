@@ -6,10 +6,10 @@
 #include "tests/server/stub.h"
 #include "tests/tap.h"
 
-#define LANES	 3
-#define STEPS	 30
-#define PAYLOAD	 700
-#define COPY	 900
+#define LANES	3
+#define STEPS	30
+#define PAYLOAD 700
+#define COPY	900
 
 static struct rig r;
 static struct rec_args script[STEPS];
@@ -25,14 +25,15 @@ static struct {
 /* A program on three threads: counted calls, quiet and not, uploads and downloads, each after the one before. */
 static unsigned make_script(void)
 {
-	uint64_t seq[LANES] = { 0 };
+	uint64_t seq[LANES] = {0};
 	unsigned counts = 0;
 
 	for (unsigned i = 0; i < STEPS; i++) {
-		static const uint16_t ops[] = { STUB_COUNT, STUB_SUM, STUB_COUNT, STUB_FILL, STUB_COUNT };
+		static const uint16_t ops[] = {STUB_COUNT, STUB_SUM, STUB_COUNT, STUB_FILL, STUB_COUNT};
 		struct rec_args *a = &script[i];
 
-		*a = (struct rec_args){ .channel = i * 7 % LANES, .op = ops[i % 5], .fence = i % 3 == 0, .after = i, .stamp = i + 1 };
+		*a = (struct rec_args){
+			.channel = i * 7 % LANES, .op = ops[i % 5], .fence = i % 3 == 0, .after = i, .stamp = i + 1};
 		a->seq = ++seq[a->channel];
 		if (a->op == STUB_SUM)
 			a->send = PAYLOAD;
@@ -55,7 +56,7 @@ static uint8_t *frames(struct peer *p, size_t *len)
 
 	for (unsigned i = 0; i < STEPS; i++) {
 		const struct rec_args *a = &script[i];
-		struct rgpu_frame f = { .type = RGPU_D_RECORDS, .channel = a->channel };
+		struct rgpu_frame f = {.type = RGPU_D_RECORDS, .channel = a->channel};
 
 		if (a->seq <= p->lane[a->channel].received)
 			continue;
@@ -67,7 +68,7 @@ static uint8_t *frames(struct peer *p, size_t *len)
 		n += sizeof(f) + p->out_len;
 		p->out_len = 0;
 		for (unsigned half = 0; a->send && half < 2; half++) {
-			f = (struct rgpu_frame){ .type = RGPU_D_PAYLOAD, .channel = a->channel, .len = PAYLOAD / 2 };
+			f = (struct rgpu_frame){.type = RGPU_D_PAYLOAD, .channel = a->channel, .len = PAYLOAD / 2};
 			memcpy(buf + n, &f, sizeof(f));
 			memcpy(buf + n + sizeof(f), payload + half * PAYLOAD / 2, PAYLOAD / 2);
 			n += sizeof(f) + PAYLOAD / 2;
@@ -135,7 +136,7 @@ static void begin(void)
 static bool finish(unsigned counts)
 {
 	unsigned fences = 0, quiet = 0, done;
-	uint64_t want[LANES] = { 0 };
+	uint64_t want[LANES] = {0};
 	uint8_t *buf;
 	size_t len;
 
@@ -220,7 +221,8 @@ static void cut_receiving(unsigned counts, bool acks)
 		good += finish(counts);
 		rig_down(&r);
 	}
-	ok(cuts > 14, "the answers were cut off at %u places, %s", cuts, acks ? "acknowledged before" : "published, not acknowledged");
+	ok(cuts > 14, "the answers were cut off at %u places, %s", cuts,
+	   acks ? "acknowledged before" : "published, not acknowledged");
 	is_int(good, cuts, "none is lost, none comes twice");
 }
 
@@ -228,7 +230,7 @@ static void old_lease(void)
 {
 	struct rgpu_link *old;
 	struct peer_reply rep;
-	uint32_t ch[1] = { 0 };
+	uint32_t ch[1] = {0};
 
 	begin();
 	peer_rec(&r.p, 0, .op = STUB_COUNT, .fence = true);
@@ -349,7 +351,7 @@ static void small_calls(void)
 static void backlog_credit(void)
 {
 	static uint8_t chunk[RGPU_CHUNK_MAX];
-	uint32_t ch[1] = { 0 };
+	uint32_t ch[1] = {0};
 	struct peer_reply rep;
 
 	begin();

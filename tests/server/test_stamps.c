@@ -85,7 +85,7 @@ static void waiting(void)
 
 	stamps_init(&s);
 	for (int i = 0; i < 3; i++) {
-		w[i] = (struct waiter){ .s = &s, .after = 2 + i };
+		w[i] = (struct waiter){.s = &s, .after = 2 + i};
 		pthread_create(&w[i].t, NULL, wait_main, &w[i]);
 	}
 	is_listed(&s, 3);

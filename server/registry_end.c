@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* How sessions end: the last word to a worker, its burial, and what is remembered of it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "server/registry_int.h"
+
+#define END_MS 3000 /* for a worker to leave by itself; then it is killed */
+
+static void bury_text(struct registry *r, struct ses *s, int status, char text[252])
+{
+	if (s->gone_said)
+		snprintf(text, 252, "%s", s->gone.text);
+	else if (s->child && WIFSIGNALED(status))
+		snprintf(text, 252, "its worker process was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (s->child)
+		snprintf(text, 252, "its worker process ended with status %d", WEXITSTATUS(status));
+	else
+		snprintf(text, 252, "its worker process died");
+	pthread_mutex_lock(&r->lock);
+	memcpy(r->dead[r->ndead % TOMBSTONES].sid, s->sid, RGPU_SID_LEN);
+	memcpy(r->dead[r->ndead % TOMBSTONES].text, text, 252);
+	r->ndead++;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The worker hung up or has to go: nothing of it is left afterwards. Only the one who unlisted it comes here. */
+void registry_bury(struct registry *r, struct ses *s)
+{
+	struct wmsg m;
+	struct pollfd hup = {.fd = s->sock};
+	char text[252], sid[33];
+	int status = 0;
+
+	pthread_mutex_lock(&s->lock);
+	s->state = SES_OVER;
+	while (!s->gone_said && !wmsg_recv(s->sock, &m, NULL, 0)) {
+		if (m.type != W_GONE)
+			continue;
+		s->gone = m;
+		s->gone_said = true;
+	}
+	/*
+	 * The whole group. The pid is still that worker's: an unreaped child keeps it, and one that we adopted lives
+	 * while its socket has not hung up.
+	 */
+	poll(&hup, 1, 0);
+	if (s->child || !hup.revents)
+		kill(-s->ident.worker, SIGKILL);
+	if (s->child)
+		waitpid(s->ident.worker, &status, 0);
+	unlink(s->path);
+	bury_text(r, s, status, text);
+	registry_hex(sid, s->sid);
+	rgpu_note("session end: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences): %s", sid,
+		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
+		  (long long)(registry_seconds() - s->ident.started),
+		  (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
+		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0), text);
+	pthread_mutex_unlock(&s->lock);
+	registry_put(s); /* the list's */
+}
+
+struct burial {
+	struct registry *r;
+	struct ses *s;
+};
+
+static void *burial_main(void *arg)
+{
+	struct burial b = *(struct burial *)arg;
+
+	free(arg);
+	registry_bury(b.r, b.s);
+	return NULL;
+}
+
+/* Waiting for a process may take as long as its driver likes: not in the listener's loop. */
+void registry_gone(struct registry *r, struct ses *s)
+{
+	struct burial *b;
+	pthread_t t;
+
+	if (!registry_unlist(r, s))
+		return;
+	b = malloc(sizeof(*b));
+	if (b)
+		*b = (struct burial){r, s};
+	if (!b || pthread_create(&t, NULL, burial_main, b)) {
+		free(b);
+		registry_bury(r, s);
+		return;
+	}
+	pthread_detach(t);
+}
+
+/* Tells a worker to end, and waits until it has hung up. The session's lock is held. */
+static void end_worker(struct ses *s, int err, const char *text)
+{
+	struct wmsg *m = calloc(1, sizeof(*m));
+	struct pollfd p = {.fd = s->sock};
+	char why[RGPU_WHY_MAX];
+
+	if (m) {
+		m->type = W_END;
+		m->err = err;
+		snprintf(m->text, sizeof(m->text), "%s", text);
+		if (!registry_ask(s, m, END_MS, why))
+			poll(&p, 1, END_MS);
+	}
+	free(m);
+}
+
+int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX])
+{
+	struct ses *s;
+	int err = registry_owned(r, a, sid, &s, why);
+
+	if (err == -ESTALE)
+		return 0; /* gone already: said twice, or it ended by itself */
+	if (err)
+		return err;
+	end_worker(s, 0, "the client program ended");
+	pthread_mutex_unlock(&s->lock);
+	if (registry_unlist(r, s))
+		registry_bury(r, s);
+	registry_put(s);
+	return 0;
+}
+
+void registry_end_all(struct registry *r, int err, const char *text)
+{
+	int64_t deadline = rgpu_deadline(END_MS);
+	struct wmsg *m = calloc(1, sizeof(*m));
+	struct ses *s, *all;
+
+	pthread_mutex_lock(&r->lock);
+	r->closing = true;
+	all = r->list;
+	r->list = NULL;
+	r->n = 0;
+	pthread_mutex_unlock(&r->lock);
+	for (s = all; s && m; s = s->next) {
+		m->type = W_END;
+		m->err = err;
+		snprintf(m->text, sizeof(m->text), "%s", text);
+		pthread_mutex_lock(&s->lock);
+		if (s->state == SES_LIVE)
+			wmsg_send(s->sock, m, -1); /* its answer is read, and passed over, by bury() */
+		pthread_mutex_unlock(&s->lock);
+	}
+	free(m);
+	while ((s = all)) {
+		struct pollfd hup = {.fd = s->sock};
+
+		all = s->next;
+		if (s->state != SES_LIVE) {
+			registry_put(s);
+			continue;
+		}
+		poll(&hup, 1, rgpu_ms_left(deadline));
+		registry_bury(r, s);
+	}
+}

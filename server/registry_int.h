@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the registry's own files share. */
+#ifndef RGPU_SERVER_REGISTRY_INT_H
+#define RGPU_SERVER_REGISTRY_INT_H
+
+#include "server/registry.h"
+
+void registry_hex(char out[33], const uint8_t sid[RGPU_SID_LEN]);
+int64_t registry_seconds(void); /* CLOCK_BOOTTIME, as wmsg_ident.started */
+
+/*
+ * One request and its answer, in @m. The session's lock is held. 0, a negative errno that the worker said, -ESTALE
+ * when it is gone, -ETIMEDOUT; with a line in @why.
+ */
+int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX]);
+#define REGISTRY_ANSWER_MS 10000
+
+struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
+void registry_list(struct registry *r, struct ses *s);				     /* takes one */
+
+/* Takes it off the list, and its token away: true for the one who did, who then has the list's reference. */
+bool registry_unlist(struct registry *r, struct ses *s);
+
+/* The session that the asker's key started, with its lock held and a reference. Else -ESTALE or -EACCES, and *out is NULL. */
+int registry_owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out,
+		   char why[RGPU_WHY_MAX]);
+
+/* The worker hung up or has to go: nothing of it is left afterwards. Only by the one who unlisted it, whose reference goes. */
+void registry_bury(struct registry *r, struct ses *s);
+
+#endif
