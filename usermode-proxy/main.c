@@ -137,18 +137,23 @@ static void raise_fd_limit(void)
 
 static int run(const struct proxy_config *cfg, char why[RGPU_WHY_MAX])
 {
-	struct requests rq = {.server = cfg->server};
+	static struct requests rq; /* its threads may outlive this function */
 	int signals = catch_signals(), err;
 	struct rgpu_ctl *ctl;
 
+	rq.server = cfg->server;
 	raise_fd_limit();
 	rq.pool = pool_new(&cfg->server, &cfg->key, AGENT);
 	ctl = rgpu_ctl_new(&cfg->server, &cfg->key, AGENT);
 	if (signals < 0 || !rq.pool || !ctl)
 		return rgpu_why(why, -ENOMEM, "no memory or descriptors to begin with");
 	err = become_proxy(cfg->ctl, &rq, why);
-	if (!err)
-		err = requests_recover(&rq, why);
+	if (err) {
+		rgpu_ctl_free(ctl);
+		pool_free(rq.pool);
+		return err;
+	}
+	err = requests_recover(&rq, why);
 	if (!err)
 		err = devices_run(rq.kern, ctl, &cfg->server, why);
 	if (!err)
@@ -170,7 +175,7 @@ int main(int argc, char **argv)
 		err = run(&cfg, why);
 	if (err) {
 		rgpu_err("%s", why);
-		return err == -EINVAL ? 2 : 1;
+		exit(err == -EINVAL ? 2 : 1);
 	}
 	/* What runs is left to a successor: the kernel takes our descriptors, and the sessions wait. */
 	rgpu_note("ends; running programs wait for the next rgpu-proxy");

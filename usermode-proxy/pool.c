@@ -24,10 +24,21 @@ struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_key *key
 	pthread_cond_init(&p->came_back, NULL);
 	for (; p->nfree < POOL_MAX; p->nfree++) {
 		p->free[p->nfree] = rgpu_ctl_new(server, key, agent);
-		if (!p->free[p->nfree])
-			return NULL; /* the daemon ends */
+		if (!p->free[p->nfree]) {
+			pool_free(p);
+			return NULL;
+		}
 	}
 	return p;
+}
+
+void pool_free(struct pool *p)
+{
+	while (p->nfree)
+		rgpu_ctl_free(p->free[--p->nfree]);
+	pthread_cond_destroy(&p->came_back);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
 }
 
 struct rgpu_ctl *pool_get(struct pool *p)
