@@ -83,12 +83,12 @@ static long number(const char *text, long min, long max)
 	return errno || end == text || *end || v < min || v > max ? -1 : v;
 }
 
-/* softgpu's libraries lie in ../lib beside the executable. Never looked for elsewhere. */
+/* softgpu's libraries lie in ../lib beside the executable (as built) or in ../lib/rgpu (as installed), nowhere else. */
 static int find_softgpu(struct server_opts *o)
 {
-	char exe[400];
+	static const char *const where[] = {"lib", "lib/rgpu"};
+	char exe[400], *slash;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
 
 	if (n < 0)
 		return complain("cannot find my own executable in /proc%s", "");
@@ -98,12 +98,15 @@ static int find_softgpu(struct server_opts *o)
 		if (slash)
 			*slash = 0;
 	}
-	snprintf(o->driver, sizeof(o->driver), "%s/lib/libsoftgpu.so", exe);
-	if (!*o->blas)
-		snprintf(o->blas, sizeof(o->blas), "%s/lib/libsoftcublas.so", exe);
-	if (access(o->driver, R_OK))
-		return complain("%s is not there: build or install softgpu, or give --driver LIB", o->driver);
-	return 0;
+	for (unsigned i = 0; i < sizeof(where) / sizeof(*where); i++) {
+		snprintf(o->driver, sizeof(o->driver), "%s/%s/libsoftgpu.so", exe, where[i]);
+		if (access(o->driver, R_OK))
+			continue;
+		if (!*o->blas)
+			snprintf(o->blas, sizeof(o->blas), "%s/%s/libsoftcublas.so", exe, where[i]);
+		return 0;
+	}
+	return complain("there is no libsoftgpu.so in %s/lib or lib/rgpu: build or install softgpu, or give --driver LIB", exe);
 }
 
 static int check(struct server_opts *o)

@@ -328,6 +328,12 @@ static void strangers(void)
 	is_int(request(c, RGPU_C_DEVICES, NULL, 0), RGPU_C_ERROR, "nothing is answered before HELLO: %s", c->error.text);
 	client_free(c);
 
+	c = client_new();
+	control_as(c, &key);
+	c->start.flags = 4;
+	is_int(start(c, RGPU_C_START), RGPU_C_ERROR, "flags of tomorrow are refused: %s", c->error.text);
+	client_free(c);
+
 	is_int(control_as(d, &key), 0, "the right key is let in");
 	ok(!memcmp(d->answer + offsetof(struct rgpu_welcome, driver), "stub", 5), "WELCOME names the driver");
 	is_int(((struct rgpu_welcome *)d->answer)->ndevices, 2, "and how many devices");
@@ -415,6 +421,15 @@ static void sessions_and_leases(void)
 	is_int(start(c, RGPU_C_RESUME), RGPU_C_ERROR, "RESUME of an ended session");
 	ok(c->error.err == ESTALE && strstr(c->error.text, "the client program ended"), "is ESTALE and says so: %s",
 	   c->error.text);
+	memcpy(d->start.comm, "a\033[2J\ntest", 10);
+	memcpy(d->start.sid, "strange words", 14);
+	rgpu_link_free(d->link);
+	d->link = NULL;
+	control_as(d, &key);
+	is_int(start(d, RGPU_C_START), RGPU_C_STARTED, "a program with a strange name");
+	ok(log_has("comm \"a?[2J?test\"", 1), "cannot write on our terminal");
+	memcpy(j.sid, d->start.sid, 16);
+	request(d, RGPU_C_END, &j, sizeof(j));
 	ok(log_has("session start: sid", 1) && log_has("session end: sid", 1), "start and end are in the log");
 	client_free(c);
 	client_free(d);
