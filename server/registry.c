@@ -142,11 +142,15 @@ bool registry_unlist(struct registry *r, struct ses *s)
 
 int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX])
 {
-	int err = wmsg_send(s->sock, m, -1);
+	int64_t deadline = rgpu_deadline(timeout_ms);
+	uint32_t id = ++s->asked;
+	int err;
 
+	m->id = id;
+	err = wmsg_send(s->sock, m, -1);
 	while (!err) {
-		err = wmsg_recv(s->sock, m, NULL, timeout_ms);
-		if (!err && m->type == W_RESULT)
+		err = wmsg_recv(s->sock, m, NULL, rgpu_ms_left(deadline));
+		if (!err && m->type == W_RESULT && m->id == id)
 			break;
 		if (!err && m->type == W_GONE) {
 			s->gone = *m;

@@ -25,7 +25,8 @@ struct ses {
 	pthread_mutex_t lock; /* one talks to the worker at a time; of everything below. Taken before registry.lock. */
 	enum { SES_NEW, SES_LIVE, SES_OVER } state;
 	struct wmsg_ident ident;
-	int sock; /* set once, closed with the last reference, so that it may be used without the lock */
+	int sock;	/* set once, closed with the last reference, so that it may be used without the lock */
+	uint32_t asked; /* id of the last request */
 	bool gone_said;
 	struct wmsg gone; /* the worker's last word */
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "server/registry_int.h"
 
+#define STATS_MS 1000 /* for one worker; one that is busy joining a device is passed over */
+
 struct picture {
 	const struct asker *a;
 	struct rgpu_stats_device dev[DEVICES_MAX];
@@ -88,7 +90,7 @@ ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
 			pthread_mutex_lock(&ses[i]->lock);
 			m->type = W_STATS;
 			/* One that ended meanwhile, or hangs, uses nothing that could be told. */
-			if (!n && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, REGISTRY_ANSWER_MS, why))
+			if (!n && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, STATS_MS, why))
 				n = add(&p, ses[i], m);
 			pthread_mutex_unlock(&ses[i]->lock);
 			registry_put(ses[i]);

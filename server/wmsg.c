@@ -32,7 +32,7 @@ int wmsg_send(int sock, struct wmsg *m, int fd)
 		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 	}
 	do
-		n = sendmsg(sock, &h, MSG_NOSIGNAL);
+		n = sendmsg(sock, &h, MSG_NOSIGNAL | MSG_DONTWAIT); /* who does not read for long hangs, and must not hang us */
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;

@@ -35,6 +35,7 @@ struct wmsg_ident {
 
 struct wmsg {
 	uint32_t version, type;
+	uint32_t id; /* a RESULT has its request's: a late one is not taken for another's */
 	int32_t err;
 	char text[252];
 	struct wmsg_ident ident;
@@ -60,7 +61,8 @@ struct wmsg {
 	};
 };
 
-/* @fd < 0: none. 0 or -errno; -EPIPE: the other side is gone. The descriptor stays the caller's. */
+/* @fd < 0: none. 0 or -errno; -EPIPE: the other side is gone, -EAGAIN: it has not read for long. The descriptor stays the
+ * caller's. */
 int wmsg_send(int sock, struct wmsg *m, int fd);
 /* 0, -ETIMEDOUT, -EPIPE the other side is gone, -EPROTO not such a message. @fd receives a descriptor, or −1; NULL: none is
  * taken. */
