@@ -249,22 +249,18 @@ static uint64_t u64(struct nlattr *a)
 
 static int parse_registered(struct nlattr **a, void *arg)
 {
-	struct kern_limits *l = arg;
-
-	l->epoch = u32(a[RGPU_A_EPOCH]);
-	l->devices_max = u32(a[RGPU_A_DEVICES_MAX]);
-	l->recover_secs = u32(a[RGPU_A_RECOVER_SECS]);
+	*(uint32_t *)arg = u32(a[RGPU_A_EPOCH]);
 	return 0;
 }
 
-int kern_register(struct kern *nl, int ctl_fd, struct kern_limits *out, char why[RGPU_WHY_MAX])
+int kern_register(struct kern *nl, int ctl_fd, uint32_t *epoch, char why[RGPU_WHY_MAX])
 {
 	struct nl_msg *msg = message(nl, RGPU_CMD_REGISTER, NLM_F_ACK);
 
 	if (!msg || nla_put_u32(msg, RGPU_A_CTL_FD, ctl_fd) || nla_put_u16(msg, RGPU_A_ABI_MAJOR, RGPU_ABI_MAJOR) ||
 	    nla_put_u16(msg, RGPU_A_ABI_MINOR, RGPU_ABI_MINOR) || nla_put_u64(msg, RGPU_A_FEATURES, RGPU_FEATURES))
 		return no_memory(msg, why);
-	return transact(nl, msg, "registering with the module", parse_registered, out, why);
+	return transact(nl, msg, "registering with the module", parse_registered, epoch, why);
 }
 
 static int parse_request(struct nlattr **a, void *arg)

@@ -18,10 +18,8 @@ int kern_open(struct kern **out, char why[RGPU_WHY_MAX]);
 void kern_close(struct kern *nl);
 int kern_fd(const struct kern *nl);
 
-struct kern_limits {
-	uint32_t epoch, devices_max, recover_secs;
-};
-int kern_register(struct kern *nl, int ctl_fd, struct kern_limits *out, char why[RGPU_WHY_MAX]);
+/* @epoch: ours, one more than our predecessor's. -EBUSY: there is another proxy, or @ctl_fd was used before. */
+int kern_register(struct kern *nl, int ctl_fd, uint32_t *epoch, char why[RGPU_WHY_MAX]);
 
 /* Reads events that wait (they are hints to pull), so that poll() on kern_fd() sleeps again. -errno when the socket is broken. */
 int kern_drain(struct kern *nl);

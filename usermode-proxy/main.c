@@ -45,7 +45,7 @@ static int open_ctl(const char *path, char why[RGPU_WHY_MAX])
 }
 
 /* A try that fails spoils both descriptors, so each opens its own. */
-static int try_register(const char *path, struct requests *rq, struct kern_limits *limits, char why[RGPU_WHY_MAX])
+static int try_register(const char *path, struct requests *rq, char why[RGPU_WHY_MAX])
 {
 	int err;
 
@@ -57,7 +57,7 @@ static int try_register(const char *path, struct requests *rq, struct kern_limit
 		close(rq->ctl_fd);
 		return err;
 	}
-	err = kern_register(rq->kern, rq->ctl_fd, limits, why);
+	err = kern_register(rq->kern, rq->ctl_fd, &rq->epoch, why);
 	if (err) {
 		kern_close(rq->kern);
 		close(rq->ctl_fd);
@@ -68,22 +68,17 @@ static int try_register(const char *path, struct requests *rq, struct kern_limit
 static int become_proxy(const char *path, struct requests *rq, char why[RGPU_WHY_MAX])
 {
 	struct timespec pause = {.tv_nsec = REGISTER_EACH * 1000000L};
-	struct kern_limits limits;
 	int err;
 
 	for (int ms = 0;; ms += REGISTER_EACH) {
-		err = try_register(path, rq, &limits, why);
+		err = try_register(path, rq, why);
 		if (err != -EBUSY || ms >= REGISTER_MS)
 			break;
 		nanosleep(&pause, NULL);
 	}
 	if (err == -EBUSY)
 		return rgpu_why(why, err, "another rgpu-proxy is running: one serves all programs of a machine; stop it first");
-	if (err)
-		return err;
-	rq->epoch = limits.epoch;
-	rq->recover_secs = limits.recover_secs;
-	return 0;
+	return err;
 }
 
 /* Until a signal ends us, or the module does. */

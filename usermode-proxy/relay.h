@@ -68,8 +68,10 @@ int rgpu_relay_attach(struct rgpu_relay *r, const struct rgpu_lease *lease, char
  */
 int rgpu_relay_run(struct rgpu_relay *r, unsigned grace_ms);
 
-/* Tells the server that the session is over, when the connection allows it within about a second; the session fails with
- * -ECANCELED. */
+/*
+ * Tells the server that the session is over, when the connection allows it within about a second; the session fails with
+ * -ECANCELED.
+ */
 void rgpu_relay_bye(struct rgpu_relay *r);
 
 /* Ends the thread, which may take as long as lease() or a connect does, and frees all. @bye: rgpu_relay_bye() before. */

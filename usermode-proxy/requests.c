@@ -267,7 +267,7 @@ static void recover_one(struct requests *rq, const struct kern_session *k)
 	st.device = cookie.device;
 	s = session_new(rq->ctl_fd, k->id, &cookie, &st, &rq->server, rq->pool, &err, why);
 	if (s && s->relay) {
-		/* Within the module's own deadline. */
+		/* The module has its own deadline besides. */
 		err = rgpu_relay_run(s->relay, cookie.grace_ms);
 		if (err) {
 			rgpu_why(why, err, "no thread: %s", strerror(-err));

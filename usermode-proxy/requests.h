@@ -9,7 +9,7 @@
 struct requests {
 	struct kern *kern;
 	int ctl_fd;
-	uint32_t epoch, recover_secs;
+	uint32_t epoch;
 	struct rgpu_addr server;
 	struct pool *pool;
 };

@@ -13,6 +13,7 @@ static const char *mode(bool inside)
 
 static void works(bool inside, unsigned channels, uint32_t sq, uint32_t cq, struct work w, const char *what)
 {
+	struct rgpu_relay_counters n;
 	struct fake f;
 	struct app app;
 
@@ -21,6 +22,10 @@ static void works(bool inside, unsigned channels, uint32_t sq, uint32_t cq, stru
 	work_run(&app, &w);
 	is_str(work_check(&app, &w), "", "%s, %s", what, mode(inside));
 	is_int(f.connections, 1, "… over one connection");
+	rgpu_relay_counters(app.relay, &n);
+	is_int(n.records, 6 * w.rounds * channels, "… so many records");
+	is_int(n.replies, 5 * w.rounds * channels, "… and replies");
+	ok(n.received_bytes > 2 * w.bulk * w.rounds * channels && n.sent_bytes > w.bulk * w.rounds * channels, "… and bytes");
 	app_stop(&app);
 	is_int(app.maps, 0, "… and no buffer object stays mapped");
 	fake_stop(&f);
