@@ -25,6 +25,13 @@ static int sys(int ret)
 	return ret < 0 ? -errno : ret;
 }
 
+/* Outside our guests, where a missing module is a failure, a machine may just not have it. */
+__attribute__((constructor)) static void need_module(void)
+{
+	if (access("/dev/rgpu-ctl", F_OK) && !getenv("RGPU_VM"))
+		skip_all("there is no /dev/rgpu-ctl: modprobe rgpu");
+}
+
 /* The proxy -------------------------------------------------------------------------------------------------------- */
 
 int proxy_register(struct nl *nl, int ctl_fd, __u16 major, __u32 *epoch)
