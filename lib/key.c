@@ -19,6 +19,8 @@ static int set_id(struct rgpu_key *key, char why[RGPU_WHY_MAX])
 	uint8_t in[sizeof(label) - 1 + RGPU_KEY_LEN], hash[EVP_MAX_MD_SIZE];
 	int good;
 
+	/* The process's first use of OpenSSL, as often as not: without its exit handler, as in link_ctx.c. */
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	memcpy(in, label, sizeof(label) - 1);
 	memcpy(in + sizeof(label) - 1, key->secret, RGPU_KEY_LEN);
 	good = EVP_Digest(in, sizeof(in), hash, NULL, EVP_sha256(), NULL);
