@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-const char *rgpu_op_name(uint16_t op);	/* NULL when no table has it */
-int rgpu_op_find(const char *name);	/* the op, or −1 */
+const char *rgpu_op_name(uint16_t op); /* NULL when no table has it */
+int rgpu_op_find(const char *name);    /* the op, or −1 */
 
 #endif

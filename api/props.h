@@ -21,8 +21,8 @@ struct rgpu_props {
 	uint32_t index;		 /* of this device in DEVICE_LIST: the column of others' p2p[] */
 	uint8_t uuid[RGPU_UUID_LEN];
 	char name[RGPU_NAME_LEN];
-	char pci_bus_id[16]; /* domain:bus:device.function */
-	uint64_t mem_total;  /* bytes */
+	char pci_bus_id[16];  /* domain:bus:device.function */
+	uint64_t mem_total;   /* bytes */
 	uint64_t granularity; /* bytes: leases are multiples of it */
 	uint32_t nattrs;      /* attrs that were asked for: RGPU_PROPS_ATTRS of the server's build */
 	uint32_t reserved;

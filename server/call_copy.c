@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Copies: bytes of the record into the device, and the device's bytes into the reply; all in stream order, none waited for here. */
+/* Copies: bytes of the record into the device, and the device's bytes into the reply; all in stream order, none waited for here.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "server/call_wait.h"
@@ -30,7 +31,7 @@ void srv_H2D(struct srv_call *c)
 
 static void down_done(struct srv_call *c, int32_t status)
 {
-	struct rep_D2H r = { .text = session_has_text(c->session) };
+	struct rep_D2H r = {.text = session_has_text(c->session)};
 
 	if (c->out_len)
 		memcpy(c->out, &r, sizeof(r));
@@ -60,7 +61,8 @@ void srv_D2H(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
 	    !srv_range(c, a.src, a.bytes) || !srv_enter(c, a.ctx))
 		return;
-	if (a.inlined ? !fence || a.inlined != a.bytes || a.bytes > SRV_OUT_MAX - sizeof(struct rep_D2H) : a.bytes != c->recv_len) {
+	if (a.inlined ? !fence || a.inlined != a.bytes || a.bytes > SRV_OUT_MAX - sizeof(struct rep_D2H)
+		      : a.bytes != c->recv_len) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}

@@ -44,19 +44,27 @@ static bool take_attrs(struct srv_call *c, CUlaunchAttribute *attr, unsigned n)
 	return true;
 }
 
-static CUresult launch(const struct rec_LAUNCH *a, CUfunction f, CUstream stream, CUlaunchAttribute *attr, unsigned n, void **params)
+static CUresult launch(const struct rec_LAUNCH *a, CUfunction f, CUstream stream, CUlaunchAttribute *attr, unsigned n,
+		       void **params)
 {
 	CUlaunchConfig cfg = {
-		.gridDimX = a->grid_x, .gridDimY = a->grid_y, .gridDimZ = a->grid_z, .blockDimX = a->block_x, .blockDimY = a->block_y,
-		.blockDimZ = a->block_z, .sharedMemBytes = a->shared, .hStream = stream, .attrs = attr,
+		.gridDimX = a->grid_x,
+		.gridDimY = a->grid_y,
+		.gridDimZ = a->grid_z,
+		.blockDimX = a->block_x,
+		.blockDimY = a->block_y,
+		.blockDimZ = a->block_z,
+		.sharedMemBytes = a->shared,
+		.hStream = stream,
+		.attrs = attr,
 	};
 
 	if (a->cooperative)
-		attr[n++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+		attr[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
 	cfg.numAttrs = n;
 	if (!n)
-		return drv_cuda.cuLaunchKernel(f, a->grid_x, a->grid_y, a->grid_z, a->block_x, a->block_y, a->block_z, a->shared, stream, params,
-					       NULL);
+		return drv_cuda.cuLaunchKernel(f, a->grid_x, a->grid_y, a->grid_z, a->block_x, a->block_y, a->block_z, a->shared,
+					       stream, params, NULL);
 	if (!drv_cuda.cuLaunchKernelEx)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return drv_cuda.cuLaunchKernelEx(&cfg, f, params, NULL);
@@ -128,7 +136,7 @@ void srv_FUNC_CACHE(struct srv_call *c)
 
 void srv_OCCUPANCY(struct srv_call *c)
 {
-	struct rep_OCCUPANCY r = { 0 };
+	struct rep_OCCUPANCY r = {0};
 	struct rec_OCCUPANCY a;
 	struct srv_module *m;
 	CUfunction real;

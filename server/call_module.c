@@ -155,8 +155,8 @@ static CUresult enumerate(struct srv_module *m)
 		free(list);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	r = m->library ? drv_cuda.cuLibraryEnumerateKernels((CUkernel *)list, n, m->real) :
-			 drv_cuda.cuModuleEnumerateFunctions((CUfunction *)list, n, m->real);
+	r = m->library ? drv_cuda.cuLibraryEnumerateKernels((CUkernel *)list, n, m->real)
+		       : drv_cuda.cuModuleEnumerateFunctions((CUfunction *)list, n, m->real);
 	for (unsigned i = 0; i < n; i++)
 		m->func[i].real = list[i];
 	m->nfuncs = n;
@@ -185,7 +185,7 @@ static CUresult read_params(struct srv_module *m, struct srv_func *f, uint32_t *
 			m->param = p;
 			*room = more;
 		}
-		m->param[m->nparams++] = (struct rgpu_func_param){ .offset = off, .bytes = bytes };
+		m->param[m->nparams++] = (struct rgpu_func_param){.offset = off, .bytes = bytes};
 		f->nparams++;
 		if (off + bytes > f->param_bytes)
 			f->param_bytes = off + bytes;
@@ -196,9 +196,10 @@ static CUresult read_params(struct srv_module *m, struct srv_func *f, uint32_t *
 static void read_attrs(const struct srv_module *m, const struct srv_func *f, CUdevice dev, int32_t *attrs)
 {
 	for (int i = 0; i < RGPU_FUNC_ATTRS; i++) {
-		CUresult r = m->library ? (drv_cuda.cuKernelGetAttribute ? drv_cuda.cuKernelGetAttribute(&attrs[i], i, f->real, dev) :
-									    CUDA_ERROR_NOT_SUPPORTED) :
-					  drv_cuda.cuFuncGetAttribute(&attrs[i], i, f->real);
+		CUresult r = m->library
+				     ? (drv_cuda.cuKernelGetAttribute ? drv_cuda.cuKernelGetAttribute(&attrs[i], i, f->real, dev)
+								      : CUDA_ERROR_NOT_SUPPORTED)
+				     : drv_cuda.cuFuncGetAttribute(&attrs[i], i, f->real);
 
 		if (r)
 			attrs[i] = INT32_MIN;
@@ -207,7 +208,7 @@ static void read_attrs(const struct srv_module *m, const struct srv_func *f, CUd
 
 static CUresult add_entry(struct srv_module *m, const struct srv_func *f, CUdevice dev, uint64_t *room)
 {
-	struct rgpu_func_entry e = { .nparams = f->nparams };
+	struct rgpu_func_entry e = {.nparams = f->nparams};
 	uint64_t need;
 	const char *name;
 	uint8_t *p;
@@ -264,7 +265,7 @@ static uint64_t fill_recv(struct srv_call *c, const struct srv_module *m, uint64
 
 void srv_LOAD_END(struct srv_call *c)
 {
-	struct rep_LOAD_END r = { 0 };
+	struct rep_LOAD_END r = {0};
 	char log[LOG_BYTES] = "";
 	struct rec_LOAD_END a;
 	struct srv_module *m;
@@ -344,7 +345,7 @@ void srv_UNLOAD(struct srv_call *c)
 
 void srv_GLOBAL(struct srv_call *c)
 {
-	struct rep_GLOBAL r = { 0 };
+	struct rep_GLOBAL r = {0};
 	uint32_t at = sizeof(struct rec_GLOBAL);
 	struct rec_GLOBAL a;
 	struct srv_module *m;
@@ -361,8 +362,8 @@ void srv_GLOBAL(struct srv_call *c)
 		srv_fail(c, m->real ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
-	status = m->library ? drv_cuda.cuLibraryGetGlobal(&addr, &bytes, m->real, name) :
-			      drv_cuda.cuModuleGetGlobal_v2(&addr, &bytes, m->real, name);
+	status = m->library ? drv_cuda.cuLibraryGetGlobal(&addr, &bytes, m->real, name)
+			    : drv_cuda.cuModuleGetGlobal_v2(&addr, &bytes, m->real, name);
 	if (!status) {
 		r.addr = addr;
 		r.bytes = bytes;

@@ -13,7 +13,7 @@
 
 void srv_OPEN(struct srv_call *c)
 {
-	struct rep_OPEN r = { .images = driver_takes_elf() ? IMAGES_PTX_ELF : IMAGES_PTX, .server_version = RGPU_API_VERSION };
+	struct rep_OPEN r = {.images = driver_takes_elf() ? IMAGES_PTX_ELF : IMAGES_PTX, .server_version = RGPU_API_VERSION};
 	struct srv_session *s = c->session;
 	CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
 	struct rec_OPEN a;
@@ -54,15 +54,15 @@ static CUresult set_access(struct srv_session *s, uint64_t addr, uint64_t bytes,
 
 	for (unsigned i = 0; i < s->ndevices; i++)
 		if (s->device[owner].visible_to & 1u << i)
-			desc[n++] = (CUmemAccessDesc){ .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[i].dev },
-						       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+			desc[n++] = (CUmemAccessDesc){.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[i].dev},
+						      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	return drv_cuda.cuMemSetAccess(addr, bytes, desc, n);
 }
 
 static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
 {
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[a->device].dev } };
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[a->device].dev}};
 	CUmemGenericAllocationHandle h;
 	bool listed;
 	CUresult r;
@@ -145,7 +145,7 @@ static struct srv_ctx *ctx_new(CUcontext real, unsigned device, bool primary)
 /* What the client answers about a context from then on; its two replies are laid out alike. */
 static void describe(struct srv_call *c, struct srv_ctx *x)
 {
-	struct rep_CTX_RETAIN r = { 0 };
+	struct rep_CTX_RETAIN r = {0};
 
 	ctx_enter(x);
 	if (!drv_cuda.cuCtxGetApiVersion || drv_cuda.cuCtxGetApiVersion(x->real, &r.api_version))
@@ -287,7 +287,8 @@ void srv_PEER(struct srv_call *c)
 	struct rec_PEER a;
 	CUresult r;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !(peer = srv_context(c, a.peer)) || !srv_enter(c, a.ctx))
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !(peer = srv_context(c, a.peer)) ||
+	    !srv_enter(c, a.ctx))
 		return;
 	if (!drv_cuda.cuCtxEnablePeerAccess || !drv_cuda.cuCtxDisablePeerAccess) {
 		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
@@ -309,7 +310,7 @@ void srv_PEER(struct srv_call *c)
 void srv_cuCtxSetLimit(struct srv_call *c)
 {
 	struct rec_cuCtxSetLimit a;
-	struct rep_cuCtxSetLimit r = { 0 };
+	struct rep_cuCtxSetLimit r = {0};
 	size_t now = 0;
 	CUresult status;
 
@@ -330,7 +331,7 @@ void srv_cuCtxSetLimit(struct srv_call *c)
 void srv_PRINT(struct srv_call *c)
 {
 	struct srv_session *s = c->session;
-	struct rep_PRINT r = { 0 };
+	struct rep_PRINT r = {0};
 	size_t n;
 
 	pthread_mutex_lock(&s->print_lock);

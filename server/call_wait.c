@@ -121,7 +121,7 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 /* Every wait tells the client whether there is device printf text to fetch. Its reply's layout is always this one. */
 static void say_text(struct srv_call *c, int32_t status)
 {
-	struct rep_STREAM_SYNC r = { .text = session_has_text(c->session) };
+	struct rep_STREAM_SYNC r = {.text = session_has_text(c->session)};
 
 	(void)status;
 	memcpy(c->out, &r, sizeof(r));

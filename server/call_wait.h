@@ -9,7 +9,8 @@
  * On the lane's own thread, its context current. The call is answered when all that @stream was given has run, at once if
  * it has; @done, unless NULL, is called then and may write c->out; @arg is wait_arg(c) there.
  */
-void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, void (*done)(struct srv_call *c, int32_t status), void *arg);
+void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, void (*done)(struct srv_call *c, int32_t status),
+		     void *arg);
 void *wait_arg(struct srv_call *c);
 
 #endif

@@ -19,12 +19,12 @@ struct name {
 	void **at;
 };
 
-#define X(n, required) { #n, required, (void **)&drv_cuda.n },
+#define X(n, required) {#n, required, (void **)&drv_cuda.n},
 static const struct name cuda_names[] = {
 #include "driver_cuda.inc"
 };
 #undef X
-#define X(n, required) { #n, required, (void **)&drv_cublas.n },
+#define X(n, required) {#n, required, (void **)&drv_cublas.n},
 static const struct name cublas_names[] = {
 #include "driver_cublas.inc"
 };
@@ -119,8 +119,8 @@ static void fill_p2p(struct rgpu_props *p, CUdevice dev, int n)
 /* A device that cannot reserve addresses gives no granularity, and is of no use here. */
 static int fill_props(struct rgpu_props *p, int i, int n, int version)
 {
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = i } };
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = i}};
 	size_t total, granularity;
 	CUdevice dev;
 	CUuuid uuid;
@@ -160,7 +160,7 @@ int srv_driver_devices(void *buf, size_t room, uint32_t *driver_version, char *n
 	else
 		snprintf(name, name_size, "CUDA %d.%d", version / 1000, version % 1000 / 10);
 	for (int i = 0; i < n; i++) {
-		struct rgpu_device_entry e = { .props_len = sizeof(struct rgpu_props) };
+		struct rgpu_device_entry e = {.props_len = sizeof(struct rgpu_props)};
 		struct rgpu_props p;
 
 		if (sizeof(e) + sizeof(p) > room - (at - (uint8_t *)buf))

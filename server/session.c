@@ -140,7 +140,7 @@ void srv_put(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void *rea
 	pthread_mutex_lock(&s->handles_lock);
 	slot = slot_of(s, kind, handle, true);
 	if (slot)
-		*slot = (struct srv_slot){ .handle = handle, .ctx = ctx, .real = real };
+		*slot = (struct srv_slot){.handle = handle, .ctx = ctx, .real = real};
 	pthread_mutex_unlock(&s->handles_lock);
 	if (kind == KIND_stream)
 		list_stream(c, ctx, real, true);
@@ -149,7 +149,7 @@ void srv_put(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void *rea
 bool srv_take(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **real)
 {
 	struct srv_session *s = c->session;
-	struct srv_slot *slot, old = { 0 };
+	struct srv_slot *slot, old = {0};
 
 	pthread_mutex_lock(&s->handles_lock);
 	slot = slot_of(s, kind, handle, false);
@@ -171,7 +171,7 @@ void session_drop_context(struct srv_session *s, uint64_t ctx, void (*fn)(struct
 	for (unsigned k = 1; k < KIND_MAX; k++)
 		for (unsigned i = 0; i < SRV_HANDLE_MAX / SRV_HANDLE_CHUNK; i++)
 			for (unsigned n = 0; n < SRV_HANDLE_CHUNK; n++) {
-				struct srv_slot *slot, old = { 0 };
+				struct srv_slot *slot, old = {0};
 
 				pthread_mutex_lock(&s->handles_lock);
 				slot = s->table[k].chunk[i];
@@ -240,7 +240,7 @@ bool ranges_add(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned de
 		r->room = more;
 	}
 	memmove(&r->list[at + 1], &r->list[at], (r->n - at) * sizeof(*r->list));
-	r->list[at] = (struct srv_range_entry){ .addr = addr, .bytes = bytes, .device = device };
+	r->list[at] = (struct srv_range_entry){.addr = addr, .bytes = bytes, .device = device};
 	r->n++;
 	return true;
 }
@@ -303,7 +303,8 @@ void session_print(void *session, const char *text, size_t len)
 	pthread_mutex_lock(&s->print_lock);
 	if (len > TEXT_MAX - s->text_len) {
 		if (!s->text_lost)
-			rgpu_warn("device printf: a session has %u MiB waiting, and what follows is lost until it synchronizes", TEXT_MAX >> 20);
+			rgpu_warn("device printf: a session has %u MiB waiting, and what follows is lost until it synchronizes",
+				  TEXT_MAX >> 20);
 		s->text_lost = true;
 		goto out;
 	}
@@ -349,8 +350,8 @@ static int take_hello(const uint8_t *data, uint32_t len, char *why, size_t why_s
 		return -EPROTO;
 	}
 	if (h.api_version > RGPU_API_VERSION) {
-		snprintf(why, why_size, "the client's library speaks API version %u, this server %u; install a newer server", h.api_version,
-			 RGPU_API_VERSION);
+		snprintf(why, why_size, "the client's library speaks API version %u, this server %u; install a newer server",
+			 h.api_version, RGPU_API_VERSION);
 		return -EPROTO;
 	}
 	env = (const char *)data + sizeof(h);
@@ -359,7 +360,8 @@ static int take_hello(const uint8_t *data, uint32_t len, char *why, size_t why_s
 		char name[64];
 
 		/* The client may set what the driver reads, and nothing else of this process. */
-		if (!eq || strncmp(env, "CUDA_", 5) || eq - env >= (long)sizeof(name) || !strncmp(env, "CUDA_VISIBLE_DEVICES", eq - env))
+		if (!eq || strncmp(env, "CUDA_", 5) || eq - env >= (long)sizeof(name) ||
+		    !strncmp(env, "CUDA_VISIBLE_DEVICES", eq - env))
 			continue;
 		memcpy(name, env, eq - env);
 		name[eq - env] = 0;
@@ -368,7 +370,8 @@ static int take_hello(const uint8_t *data, uint32_t len, char *why, size_t why_s
 	return 0;
 }
 
-int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why, size_t why_size)
+int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why,
+		     size_t why_size)
 {
 	struct srv_session *s = calloc(1, sizeof(*s));
 	int r;

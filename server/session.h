@@ -12,14 +12,14 @@
 #include "rgpu_ops.h"
 #include "server/call.h"
 
-#define SRV_DEVICES_MAX	   32
-#define SRV_HANDLE_CHUNK   1024u
-#define SRV_HANDLE_MAX	   (1u << 20) /* of one kind */
+#define SRV_DEVICES_MAX	 32
+#define SRV_HANDLE_CHUNK 1024u
+#define SRV_HANDLE_MAX	 (1u << 20) /* of one kind */
 
 /* See shim/handles.h: the client chose these numbers. */
-#define SRV_HANDLE_TAG	     0x5247ull
-#define SRV_HANDLE_KIND(h)   ((unsigned)((h) >> 44 & 0xf))
-#define SRV_HANDLE_INDEX(h)  ((uint32_t)((h) & 0xffffff))
+#define SRV_HANDLE_TAG	    0x5247ull
+#define SRV_HANDLE_KIND(h)  ((unsigned)((h) >> 44 & 0xf))
+#define SRV_HANDLE_INDEX(h) ((uint32_t)((h)&0xffffff))
 
 struct srv_slot {
 	uint64_t handle; /* 0: free */
@@ -61,9 +61,9 @@ struct srv_ranges {
 
 struct srv_device {
 	CUdevice dev;
-	unsigned list_index;	/* in DEVICE_LIST */
-	_Atomic uint64_t used;	/* bytes leased */
-	uint32_t visible_to;	/* devices of the session, by bit, that access this one's memory */
+	unsigned list_index;   /* in DEVICE_LIST */
+	_Atomic uint64_t used; /* bytes leased */
+	uint32_t visible_to;   /* devices of the session, by bit, that access this one's memory */
 };
 
 struct srv_session {
@@ -75,7 +75,7 @@ struct srv_session {
 	uint64_t window, window_bytes;
 	unsigned ndevices;
 	struct srv_device device[SRV_DEVICES_MAX];
-	atomic_bool per_thread; /* some lane used its per-thread default stream: no other thread can ask about that */
+	atomic_bool per_thread;	    /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t print_lock; /* text */
 	char *text;
 	size_t text_len, text_room;
@@ -85,7 +85,8 @@ struct srv_session {
 /* session.c: handles without a call. NULL: none. The slot's content is copied under the lock. */
 bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out);
 /* Kills all handles that die with a context, and gives each to @fn. */
-void session_drop_context(struct srv_session *s, uint64_t ctx, void (*fn)(struct srv_session *s, enum rgpu_kind kind, void *real));
+void session_drop_context(struct srv_session *s, uint64_t ctx,
+			  void (*fn)(struct srv_session *s, enum rgpu_kind kind, void *real));
 
 struct srv_ctx *srv_context(struct srv_call *c, uint64_t ctx); /* NULL and the status set */
 /* Makes it current on this thread, whichever that is. */

@@ -13,7 +13,7 @@
 /* Stands for the streams that are names and no objects. Never written. */
 static struct rgpu_obj sentinel;
 
-static const unsigned sentinels[KIND_MAX] = { [KIND_stream] = RGPU_SENTINELS_stream };
+static const unsigned sentinels[KIND_MAX] = {[KIND_stream] = RGPU_SENTINELS_stream};
 
 static void adopt_context(struct rgpu_call *c, struct rgpu_obj *context)
 {
@@ -27,7 +27,7 @@ int rgpu_enter(struct rgpu_call *c, uint16_t op)
 	uint64_t current;
 	int r = process_ready();
 
-	*c = (struct rgpu_call){ .op = op };
+	*c = (struct rgpu_call){.op = op};
 	if (r)
 		return r;
 	current = thread_context();
@@ -124,7 +124,8 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 static void mark_busy(struct rgpu_call *c)
 {
 	if (c->context)
-		atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter), memory_order_release);
+		atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter),
+				      memory_order_release);
 }
 
 uint64_t call_publish(struct rgpu_call *c, bool place)
@@ -197,7 +198,7 @@ void call_expect(struct rgpu_call *c, struct fence *f)
 
 int rgpu_fence(struct rgpu_call *c, void *out, size_t room)
 {
-	struct fence f = { .out = out, .room = room };
+	struct fence f = {.out = out, .room = room};
 
 	if (room)
 		memset(out, 0, room);

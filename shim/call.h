@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client library needs for one call: enter, check handles, write the record, wait. Exported to libcublas & co. by libcuda. */
+/* What a client library needs for one call: enter, check handles, write the record, wait. Exported to libcublas & co. by libcuda.
+ */
 #ifndef RGPU_SHIM_CALL_H
 #define RGPU_SHIM_CALL_H
 
@@ -37,7 +38,7 @@ struct rgpu_call {
 	bool sent;   /* the record is published */
 	bool mute;   /* its status is about itself alone: what failed before is told by another call */
 	int status;
-	uint64_t ctx; /* wire name of context; 0 none */
+	uint64_t ctx;		  /* wire name of context; 0 none */
 	struct rgpu_obj *context; /* that the call belongs to */
 	struct rgpu_session *session;
 	struct rgpu_lane *lane;
@@ -53,7 +54,8 @@ RGPU_PRIVATE_API int rgpu_enter(struct rgpu_call *c, uint16_t op);
  * Checks a handle of the program. @adopt: the call belongs to its context. Sentinels of its kind pass, with an object
  * whose fields are 0. INVALID_HANDLE, INVALID_CONTEXT.
  */
-RGPU_PRIVATE_API int rgpu_use(struct rgpu_call *c, enum rgpu_kind kind, const void *handle, bool adopt, uint64_t *wire, struct rgpu_obj **obj);
+RGPU_PRIVATE_API int rgpu_use(struct rgpu_call *c, enum rgpu_kind kind, const void *handle, bool adopt, uint64_t *wire,
+			      struct rgpu_obj **obj);
 
 /* A new handle in the call's context. */
 RGPU_PRIVATE_API int rgpu_mint(struct rgpu_call *c, enum rgpu_kind kind, uint64_t *wire, struct rgpu_obj **obj);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Moves bytes between host and device: small ones in the record, pinned ones from where they lie, others through staging slots. */
+/* Moves bytes between host and device: small ones in the record, pinned ones from where they lie, others through staging slots.
+ */
 #include "shim/copy.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static uint64_t piece_of(uint64_t bytes)
 	return p < (256u << 10) ? 256u << 10 : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : p & ~(uint64_t)4095;
 }
 
-static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream, uint32_t inlined)
+static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream,
+				uint32_t inlined)
 {
 	struct rec_H2D *b;
 
@@ -29,7 +31,7 @@ static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nse
 	c->mute = false;
 	b = rgpu_begin(c, flags, nseg, sizeof(*b) + inlined);
 	if (b)
-		*b = (struct rec_H2D){ .ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined };
+		*b = (struct rec_H2D){.ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined};
 	return b;
 }
 
@@ -51,7 +53,7 @@ static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t of
 
 		if (!begin_up(c, last && sync ? RGPU_REC_FENCE : 0, 1, dst, n, stream, 0))
 			return c->status;
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = bo, .dir = RGPU_SEG_SEND, .off = off, .len = n };
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = bo, .dir = RGPU_SEG_SEND, .off = off, .len = n};
 		if (last)
 			return sync ? rgpu_fence(c, NULL, 0) : rgpu_send(c);
 		call_part(c);
@@ -78,7 +80,7 @@ static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint
 		memcpy(slot->mem, src, n);
 		if (!begin_up(c, 0, 1, dst, n, stream, 0))
 			return c->status;
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n };
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n};
 		slot->seq = l->seq + 1;
 		if (n == bytes)
 			return rgpu_send(c);
@@ -108,7 +110,8 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 	return up_staged(c, dst, src, bytes, stream);
 }
 
-static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t src, uint64_t bytes, uint64_t stream, uint32_t inlined)
+static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t src, uint64_t bytes,
+				  uint64_t stream, uint32_t inlined)
 {
 	struct rec_D2H *b;
 
@@ -116,7 +119,7 @@ static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned n
 	c->mute = false;
 	b = rgpu_begin(c, flags, nseg, sizeof(*b));
 	if (b)
-		*b = (struct rec_D2H){ .ctx = c->ctx, .src = src, .bytes = bytes, .hStream = stream, .inlined = inlined };
+		*b = (struct rec_D2H){.ctx = c->ctx, .src = src, .bytes = bytes, .hStream = stream, .inlined = inlined};
 	return b;
 }
 
@@ -132,7 +135,7 @@ static int down_inline(struct rgpu_call *c, void *dst, uint64_t src, uint64_t by
 		return c->status;
 	reply.head.text = 0;
 	{
-		struct fence f = { .out = &reply, .room = sizeof(reply) };
+		struct fence f = {.out = &reply, .room = sizeof(reply)};
 
 		call_expect(c, &f);
 		r = call_wait(c, &f);
@@ -146,9 +149,10 @@ static int down_inline(struct rgpu_call *c, void *dst, uint64_t src, uint64_t by
 	return r;
 }
 
-static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
+static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, uint64_t src, uint64_t bytes, uint64_t stream,
+		       bool sync)
 {
-	struct rep_D2H reply = { 0 };
+	struct rep_D2H reply = {0};
 	int r;
 
 	for (;;) {
@@ -157,7 +161,7 @@ static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off
 
 		if (!begin_down(c, last && sync ? RGPU_REC_FENCE : 0, 1, src, n, stream, 0))
 			return c->status;
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = bo, .dir = RGPU_SEG_RECV, .off = off, .len = n };
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = bo, .dir = RGPU_SEG_RECV, .off = off, .len = n};
 		if (last)
 			break;
 		call_part(c);
@@ -212,7 +216,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t
 			struct rgpu_lane *l = session_lane(c->session, &r);
 			uint64_t n = bytes - asked < piece ? bytes - asked : piece;
 
-			*p = (struct piece){ .dst = dst + asked, .bytes = n };
+			*p = (struct piece){.dst = dst + asked, .bytes = n};
 			p->slot = l ? staging_slot(l, &r) : NULL;
 			if (!p->slot)
 				continue;
@@ -220,7 +224,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t
 				r = c->status;
 				continue;
 			}
-			*rgpu_segs(c) = (struct rgpu_seg){ .bo = p->slot->bo, .dir = RGPU_SEG_RECV, .off = p->slot->off, .len = n };
+			*rgpu_segs(c) = (struct rgpu_seg){.bo = p->slot->bo, .dir = RGPU_SEG_RECV, .off = p->slot->off, .len = n};
 			p->fence.out = &p->reply;
 			p->fence.room = sizeof(p->reply);
 			call_expect(c, &p->fence);

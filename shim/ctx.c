@@ -10,8 +10,9 @@
 #include "shim/session.h"
 #include "shim/thread.h"
 
-#define FLAGS_KNOWN (CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE | \
-		     CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS)
+#define FLAGS_KNOWN                                                                                                              \
+	(CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |                              \
+	 CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS)
 
 static _Atomic unsigned long long next_id = 1;
 
@@ -157,7 +158,7 @@ static void forget_objects(struct ctx *x)
 
 static int retain_locked(struct device *d)
 {
-	struct rgpu_call c = { .op = OP_CTX_RETAIN, .session = d->session };
+	struct rgpu_call c = {.op = OP_CTX_RETAIN, .session = d->session};
 	struct ctx *x;
 	int r;
 
@@ -172,7 +173,8 @@ static int retain_locked(struct device *d)
 		goto done;
 	r = session_start(d->session);
 	if (!r)
-		r = rpc_CTX_RETAIN(&c, x->obj->handle, d->index, d->primary_flags, &x->least, &x->greatest, &x->api_version, x->limits);
+		r = rpc_CTX_RETAIN(&c, x->obj->handle, d->index, d->primary_flags, &x->least, &x->greatest, &x->api_version,
+				   x->limits);
 	if (r)
 		return r;
 	x->flags = d->primary_flags;
@@ -219,7 +221,7 @@ static int release(CUdevice dev, bool reset)
 	else if (!reset)
 		d->retained--;
 	if (!r && d->primary && ctx_of(d->primary)->alive && (reset || !d->retained)) {
-		struct rgpu_call c = { .op = OP_CTX_RELEASE, .session = d->session };
+		struct rgpu_call c = {.op = OP_CTX_RELEASE, .session = d->session};
 		struct ctx *x = ctx_of(d->primary);
 
 		r = rpc_CTX_RELEASE(&c, d->primary->handle, d->index, reset);
@@ -301,7 +303,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 
 CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	struct rgpu_call c = { .op = OP_CTX_CREATE };
+	struct rgpu_call c = {.op = OP_CTX_CREATE};
 	struct device *d;
 	struct ctx *x;
 	int r = process_ready();
@@ -358,7 +360,7 @@ CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
 	struct thread *t = thread_get();
-	struct rgpu_call c = { .op = OP_CTX_DESTROY };
+	struct rgpu_call c = {.op = OP_CTX_DESTROY};
 	struct rgpu_obj *obj;
 	struct ctx *x;
 	int r = check(ctx, &obj);

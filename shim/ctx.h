@@ -14,7 +14,7 @@ struct device;
 struct ctx {
 	struct device *device;
 	struct rgpu_obj *obj;
-	bool alive;   /* a primary context dies and comes back; a created one dies with its handle */
+	bool alive;	   /* a primary context dies and comes back; a created one dies with its handle */
 	_Atomic int fault; /* a kernel's fault that a fence told of: the context is dead, and every later call says so; 0 none */
 	bool primary;
 	unsigned flags;
@@ -24,7 +24,7 @@ struct ctx {
 	unsigned long long id;
 	CUfunc_cache cache;
 	CUsharedconfig banks;
-	uint64_t peers; /* bit per device ordinal: access enabled */
+	uint64_t peers;	    /* bit per device ordinal: access enabled */
 	_Atomic int sticky; /* the error that ended the context: every later call of it gives that */
 };
 

@@ -75,15 +75,15 @@ static int named(CUcontext ctx, struct ctx **x)
 	return r;
 }
 
-#define ANSWER(out, value)                                     \
-	do {                                                   \
-		struct ctx *x;                                 \
-		int r = current(&x);                           \
-							       \
-		if (r || !(out))                               \
-			return r ? r : CUDA_ERROR_INVALID_VALUE; \
-		*(out) = (value);                              \
-		return CUDA_SUCCESS;                           \
+#define ANSWER(out, value)                                                                                                       \
+	do {                                                                                                                     \
+		struct ctx *x;                                                                                                   \
+		int r = current(&x);                                                                                             \
+                                                                                                                                 \
+		if (r || !(out))                                                                                                 \
+			return r ? r : CUDA_ERROR_INVALID_VALUE;                                                                 \
+		*(out) = (value);                                                                                                \
+		return CUDA_SUCCESS;                                                                                             \
 	} while (0)
 
 CUresult cuCtxGetDevice(CUdevice *device)
@@ -256,7 +256,7 @@ static int sync_one(struct rgpu_call *c)
 
 int ctx_sync_device(struct device *d)
 {
-	struct contexts all = { .device = d };
+	struct contexts all = {.device = d};
 	uint64_t stamp = atomic_load(&d->session->counter);
 	int r = 0;
 
@@ -264,7 +264,7 @@ int ctx_sync_device(struct device *d)
 	if (all.more)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < all.n && !r; i++) {
-		struct rgpu_call c = { .session = d->session, .context = all.list[i], .ctx = all.list[i]->handle };
+		struct rgpu_call c = {.session = d->session, .context = all.list[i], .ctx = all.list[i]->handle};
 
 		r = sync_one(&c);
 	}
@@ -276,7 +276,7 @@ int ctx_sync_device(struct device *d)
 int ctx_sync(struct rgpu_call *c)
 {
 	struct device *d = ctx_of(c->context)->device;
-	struct contexts all = { .device = d };
+	struct contexts all = {.device = d};
 	uint64_t stamp = atomic_load(&d->session->counter);
 	int r = sync_one(c);
 
@@ -357,8 +357,8 @@ void print_fetch(struct rgpu_session *s)
 	} reply;
 
 	do {
-		struct rgpu_call c = { .op = OP_PRINT, .session = s, .mute = true };
-		struct fence f = { .out = &reply, .room = sizeof(reply) };
+		struct rgpu_call c = {.op = OP_PRINT, .session = s, .mute = true};
+		struct fence f = {.out = &reply, .room = sizeof(reply)};
 
 		if (!rgpu_begin(&c, RGPU_REC_FENCE, 0, 0))
 			return;

@@ -185,12 +185,12 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 		return r ? r : CUDA_ERROR_INVALID_VALUE;
 	*prop = (CUdevprop){
 		.maxThreadsPerBlock = device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-		.maxThreadsDim = { device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
-				   device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
-				   device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z) },
-		.maxGridSize = { device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-				 device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-				 device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z) },
+		.maxThreadsDim = {device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+				  device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+				  device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+		.maxGridSize = {device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+				device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+				device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
 		.sharedMemPerBlock = device_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
 		.totalConstantMemory = device_attribute(d, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
 		.SIMDWidth = device_attribute(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE),

@@ -6,7 +6,7 @@ static const struct {
 	CUresult error;
 	const char *name, *text;
 } errors[] = {
-#define ERROR(name, text) { CUDA_##name, "CUDA_" #name, text },
+#define ERROR(name, text) {CUDA_##name, "CUDA_" #name, text},
 #include "api/errors.def"
 #undef ERROR
 };

@@ -308,8 +308,8 @@ CUresult cuFuncLoad(CUfunction function)
 	return enter(function, &f);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
-							      unsigned int flags)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+							      size_t dynamicSMemSize, unsigned int flags)
 {
 	struct rgpu_obj *context;
 	struct rgpu_call c;

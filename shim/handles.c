@@ -16,7 +16,7 @@ struct table {
 	uint32_t used; /* slots that were ever handed out */
 };
 
-static struct table tables[KIND_MAX] = { [0 ... KIND_MAX - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+static struct table tables[KIND_MAX] = {[0 ... KIND_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 struct rgpu_obj *handle_new(enum rgpu_kind kind, struct rgpu_obj *context)
 {

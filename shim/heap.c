@@ -17,7 +17,7 @@
 struct segment {
 	struct device *device;
 	uint64_t addr, bytes;
-	bool large; /* one block fills it */
+	bool large;	      /* one block fills it */
 	struct segment *next; /* in cached */
 };
 
@@ -90,7 +90,7 @@ static struct block *block_new(struct segment *seg, uint64_t addr, uint64_t byte
 static int lease(struct device *d, uint64_t bytes, struct segment **out)
 {
 	struct window *w = &d->session->window;
-	struct rgpu_call c = { .op = OP_LEASE, .session = d->session };
+	struct rgpu_call c = {.op = OP_LEASE, .session = d->session};
 	struct segment *seg = calloc(1, sizeof(*seg));
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -122,7 +122,7 @@ static int lease(struct device *d, uint64_t bytes, struct segment **out)
 static void unlease(struct segment *seg)
 {
 	struct device *d = seg->device;
-	struct rgpu_call c = { .op = OP_UNLEASE, .session = d->session };
+	struct rgpu_call c = {.op = OP_UNLEASE, .session = d->session};
 
 	d->heap.leased -= seg->bytes;
 	if (!rpc_UNLEASE(&c, seg->addr, seg->bytes)) {
@@ -189,8 +189,6 @@ static void release(struct heap *h, struct block *b)
 	}
 	bin_insert(h, b);
 }
-
-
 
 static struct block *take_small(struct heap *h, uint64_t size)
 {

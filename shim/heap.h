@@ -29,13 +29,13 @@ int window_open(struct rgpu_session *s); /* a CUresult */
 struct block {
 	struct range range; /* in the process's allocations while in use */
 	struct device *device;
-	struct rgpu_obj *context; /* that allocated it */
-	struct segment *segment; /* NULL: a module's global */
+	struct rgpu_obj *context;   /* that allocated it */
+	struct segment *segment;    /* NULL: a module's global */
 	struct block *left, *right; /* neighbours in the segment */
 	struct block *next, **at;   /* in a bin, or in the parked list */
-	uint64_t asked; /* bytes that the program asked for: range.bytes is rounded up */
-	uint64_t stamp; /* parked: the session's counter when it was freed */
-	uint64_t id;	/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	uint64_t asked;		    /* bytes that the program asked for: range.bytes is rounded up */
+	uint64_t stamp;		    /* parked: the session's counter when it was freed */
+	uint64_t id;		    /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	bool free;
 };
 
@@ -50,9 +50,9 @@ struct heap {
 	struct block *bins[HEAP_BINS];
 	struct block *parked, **parked_end;
 	uint64_t parked_bytes;
-	struct segment *cached;	/* whole leases of large blocks that nobody uses */
+	struct segment *cached;		     /* whole leases of large blocks that nobody uses */
 	uint64_t cached_bytes, leased, used; /* used: what the program holds, and what is parked */
-	_Atomic uint64_t busy;	/* the counter when the device was last given work; 0: none since it was seen idle */
+	_Atomic uint64_t busy;		     /* the counter when the device was last given work; 0: none since it was seen idle */
 };
 
 void heap_init(struct heap *h);

@@ -82,7 +82,8 @@ int image_choose(const struct device *d, const void *code, const void **image, s
 		return from_fatbin(d, data, image, bytes, owned);
 	case IMAGE_ELF:
 		if (!(d->session->images & RGPU_IMAGE_ELF)) {
-			rgpu_err("a cubin was loaded, and the soft GPU runs PTX only; compile to PTX (nvcc -ptx, NVRTC's nvrtcGetPTX)");
+			rgpu_err("a cubin was loaded, and the soft GPU runs PTX only; compile to PTX (nvcc -ptx, NVRTC's "
+				 "nvrtcGetPTX)");
 			return CUDA_ERROR_NO_BINARY_FOR_GPU;
 		}
 		*image = code;

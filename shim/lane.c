@@ -151,7 +151,8 @@ struct rgpu_rec *lane_begin(struct rgpu_lane *l, uint16_t op, uint8_t flags, uns
 	struct rgpu_rec *rec;
 
 	if (l->busy) {
-		*err = session_error(l->session, CUDA_ERROR_NOT_PERMITTED, "a CUDA call from a signal handler inside a CUDA call");
+		*err = session_error(l->session, CUDA_ERROR_NOT_PERMITTED,
+				     "a CUDA call from a signal handler inside a CUDA call");
 		return NULL;
 	}
 	if (len > l->ch.sq_size - off)

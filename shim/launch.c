@@ -33,7 +33,8 @@ static bool asks_device(const struct launch *l)
 	bool ask = l->cooperative;
 
 	for (unsigned i = 0; i < l->cfg.numAttrs; i++)
-		ask |= l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE || l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+		ask |= l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE ||
+		       l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
 	return ask;
 }
 
@@ -58,7 +59,8 @@ static int check_shape(const struct device *d, const struct func *f, const CUlau
 	if (g->sharedMemBytes > INT32_MAX ||
 	    (shared > room && (int64_t)g->sharedMemBytes > f->attrs[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 && threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
+	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 &&
+	    threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	regs = f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 ? f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] * threads : 0;
 	if (regs > (uint64_t)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, INT32_MAX))
@@ -209,12 +211,18 @@ static int launch(struct launch *l, const void *handle)
 	return fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);
 }
 
-static int launch_plain(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-			     CUstream stream, void **params, void **extra, bool cooperative)
+static int launch_plain(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+			unsigned shared, CUstream stream, void **params, void **extra, bool cooperative)
 {
 	struct launch l = {
-		.cfg = { .gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by, .blockDimZ = bz,
-			 .sharedMemBytes = shared, .hStream = stream },
+		.cfg = {.gridDimX = gx,
+			.gridDimY = gy,
+			.gridDimZ = gz,
+			.blockDimX = bx,
+			.blockDimY = by,
+			.blockDimZ = bz,
+			.sharedMemBytes = shared,
+			.hStream = stream},
 		.cooperative = cooperative,
 		.params = params,
 		.extra = extra,
@@ -223,8 +231,8 @@ static int launch_plain(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 	return launch(&l, f);
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
-			unsigned int shared, CUstream hStream, void **kernelParams, void **extra)
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+			unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams, void **extra)
 {
 	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream, kernelParams, extra, false);
 }
@@ -232,24 +240,27 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
 			     unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams, void **extra)
 {
-	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, extra, false);
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, extra,
+			    false);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-				   unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams)
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+				   unsigned int by, unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams)
 {
 	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream, kernelParams, NULL, true);
 }
 
-CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-					unsigned int bz, unsigned int shared, CUstream hStream, void **kernelParams)
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+					unsigned int by, unsigned int bz, unsigned int shared, CUstream hStream,
+					void **kernelParams)
 {
-	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, NULL, true);
+	return launch_plain(f, gx, gy, gz, bx, by, bz, shared, hStream ? hStream : CU_STREAM_PER_THREAD, kernelParams, NULL,
+			    true);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
-	struct launch l = { .params = kernelParams, .extra = extra };
+	struct launch l = {.params = kernelParams, .extra = extra};
 
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -259,7 +270,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **ker
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
-	struct launch l = { .params = kernelParams, .extra = extra };
+	struct launch l = {.params = kernelParams, .extra = extra};
 
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -131,7 +131,8 @@ static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream,
 	r = enter(&c, hStream, &stream);
 	if (r || !bytes)
 		return r;
-	/* An address of the window that is no allocation; else two pointers of the host, copied when the stream's work is done. */
+	/* An address of the window that is no allocation; else two pointers of the host, copied when the stream's work is done.
+	 */
 	if (!dst || !src || in_window(&c, dst) || in_window(&c, src))
 		return CUDA_ERROR_INVALID_VALUE;
 	c.op = OP_STREAM_SYNC;

@@ -26,8 +26,8 @@ struct box {
 	uint64_t width, height, depth;
 };
 
-static bool end_of(struct end *e, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t pitch, uint64_t rows, uint64_t x, uint64_t y,
-		   uint64_t z, int *err)
+static bool end_of(struct end *e, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t pitch, uint64_t rows,
+		   uint64_t x, uint64_t y, uint64_t z, int *err)
 {
 	struct block b;
 
@@ -70,7 +70,8 @@ static int check(struct rgpu_call *c, const struct end *e, const struct box *b)
 {
 	__int128 n = span(e, b);
 
-	if (n < 0 || (b->height > 1 && e->pitch < b->width) || (b->depth > 1 && (__int128)e->slice < (__int128)(b->height - 1) * e->pitch + b->width))
+	if (n < 0 || (b->height > 1 && e->pitch < b->width) ||
+	    (b->depth > 1 && (__int128)e->slice < (__int128)(b->height - 1) * e->pitch + b->width))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (e->device)
 		return rgpu_check_range(c, e->at, n);
@@ -166,7 +167,7 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 
 static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 {
-	struct box b = { .depth = 1 };
+	struct box b = {.depth = 1};
 	int r;
 
 	if (!p)
@@ -174,15 +175,17 @@ static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 	b.width = p->WidthInBytes;
 	b.height = p->Height;
 	/* A pitch of 0 means rows that touch. */
-	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width, 0, p->srcXInBytes, p->srcY, 0, &r) ||
-	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width, 0, p->dstXInBytes, p->dstY, 0, &r))
+	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width, 0, p->srcXInBytes,
+		    p->srcY, 0, &r) ||
+	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width, 0, p->dstXInBytes,
+		    p->dstY, 0, &r))
 		return r;
 	return copy_box(&b, hStream, sync);
 }
 
 static int copy3d(const CUDA_MEMCPY3D *p, CUstream hStream, bool sync)
 {
-	struct box b = { 0 };
+	struct box b = {0};
 	int r;
 
 	if (!p || p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
@@ -190,10 +193,10 @@ static int copy3d(const CUDA_MEMCPY3D *p, CUstream hStream, bool sync)
 	b.width = p->WidthInBytes;
 	b.height = p->Height;
 	b.depth = p->Depth;
-	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width, p->srcHeight ? p->srcHeight : b.height,
-		    p->srcXInBytes, p->srcY, p->srcZ, &r) ||
-	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width, p->dstHeight ? p->dstHeight : b.height,
-		    p->dstXInBytes, p->dstY, p->dstZ, &r))
+	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width,
+		    p->srcHeight ? p->srcHeight : b.height, p->srcXInBytes, p->srcY, p->srcZ, &r) ||
+	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width,
+		    p->dstHeight ? p->dstHeight : b.height, p->dstXInBytes, p->dstY, p->dstZ, &r))
 		return r;
 	return copy_box(&b, hStream, sync);
 }

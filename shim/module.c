@@ -42,7 +42,8 @@ static int load(struct rgpu_call *c, bool library, const void *code, struct load
 	return r;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+			    void **optionValues)
 {
 	struct load_options o;
 	struct rgpu_call c;
@@ -135,7 +136,7 @@ static int library_use(CUlibrary h, struct module **m)
 
 static int unload(struct module *m)
 {
-	struct rgpu_call c = { .op = OP_UNLOAD, .session = m->session, .context = m->context };
+	struct rgpu_call c = {.op = OP_UNLOAD, .session = m->session, .context = m->context};
 	int r;
 
 	c.ctx = c.context ? c.context->handle : 0;
@@ -305,8 +306,9 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, c
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
-			   CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+			   unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+			   unsigned int numLibraryOptions)
 {
 	struct load_options o;
 	struct rgpu_call c;

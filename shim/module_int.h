@@ -54,7 +54,8 @@ struct load_options {
 int load_options_read(struct load_options *o, unsigned n, const CUjit_option *options, void **values);
 
 /* Sends an image, and builds the module from the table that comes back. The call has a session. A CUresult. */
-int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options, struct module **out);
+int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options,
+		struct module **out);
 /* All that the client holds of it; the handle included. */
 void module_free(struct module *m);
 

@@ -76,7 +76,7 @@ static void *begin_data(struct rgpu_call *c, uint64_t module, uint64_t off, uint
 	b = rgpu_begin(c, 0, nseg, sizeof(*b) + inlined);
 	if (!b)
 		return NULL;
-	*b = (struct rec_LOAD_DATA){ .module = module, .off = off, .bytes = bytes, .inlined = inlined };
+	*b = (struct rec_LOAD_DATA){.module = module, .off = off, .bytes = bytes, .inlined = inlined};
 	return b + 1;
 }
 
@@ -110,7 +110,7 @@ static int send_staged(struct rgpu_call *c, uint64_t module, const uint8_t *imag
 		memcpy(slot->mem, image + off, n);
 		if (!begin_data(c, module, off, n, 1, 0))
 			return c->status;
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n };
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n};
 		slot->seq = l->seq + 1;
 		call_part(c);
 		off += n;
@@ -143,7 +143,7 @@ static int table_room(struct table *t, uint64_t bytes)
 static int read_rest(struct rgpu_call *c, uint64_t module, struct table *t)
 {
 	while (t->len < t->room) {
-		struct fence f = { 0 };
+		struct fence f = {0};
 		struct rec_LOAD_TABLE *b;
 		struct slot *slot;
 		struct rgpu_lane *l;
@@ -158,8 +158,8 @@ static int read_rest(struct rgpu_call *c, uint64_t module, struct table *t)
 		b = rgpu_begin(c, RGPU_REC_FENCE, 1, sizeof(*b));
 		if (!b)
 			return c->status;
-		*b = (struct rec_LOAD_TABLE){ .module = module, .off = t->len };
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = slot->bo, .dir = RGPU_SEG_RECV, .off = slot->off, .len = STAGING_SLOT };
+		*b = (struct rec_LOAD_TABLE){.module = module, .off = t->len};
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_RECV, .off = slot->off, .len = STAGING_SLOT};
 		call_expect(c, &f);
 		r = call_wait(c, &f);
 		if (!r)
@@ -193,7 +193,7 @@ static int finish(struct rgpu_call *c, uint64_t module, bool staged, const struc
 		struct rep_LOAD_END head;
 		uint8_t bytes[RGPU_REP_MAX];
 	} *reply = calloc(1, sizeof(*reply));
-	struct fence f = { .out = reply, .room = sizeof(*reply) };
+	struct fence f = {.out = reply, .room = sizeof(*reply)};
 	struct rec_LOAD_END *b;
 	struct slot *slot = NULL;
 	int r = 0;
@@ -214,9 +214,9 @@ static int finish(struct rgpu_call *c, uint64_t module, bool staged, const struc
 		r = c->status;
 		goto out;
 	}
-	*b = (struct rec_LOAD_END){ .ctx = c->ctx, .module = module };
+	*b = (struct rec_LOAD_END){.ctx = c->ctx, .module = module};
 	if (staged)
-		*rgpu_segs(c) = (struct rgpu_seg){ .bo = slot->bo, .dir = RGPU_SEG_RECV, .off = slot->off, .len = STAGING_SLOT };
+		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_RECV, .off = slot->off, .len = STAGING_SLOT};
 	call_expect(c, &f);
 	r = call_wait(c, &f);
 	if (f.got < sizeof(reply->head)) {
@@ -341,10 +341,11 @@ static int send(struct rgpu_call *c, uint64_t module, bool library, const void *
 	return bytes <= INLINE_MAX ? send_inline(c, module, image, bytes) : send_staged(c, module, image, bytes);
 }
 
-int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options, struct module **out)
+int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options,
+		struct module **out)
 {
 	struct module *m = calloc(1, sizeof(*m));
-	struct table t = { 0 };
+	struct table t = {0};
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!m)
@@ -362,7 +363,7 @@ int module_load(struct rgpu_call *c, bool library, const void *image, size_t byt
 		if (!r)
 			r = build(m, &t);
 		if (r) {
-			struct rgpu_call end = { .op = OP_UNLOAD, .session = c->session, .context = c->context, .ctx = c->ctx };
+			struct rgpu_call end = {.op = OP_UNLOAD, .session = c->session, .context = c->context, .ctx = c->ctx};
 
 			/* The server may have loaded what is of no use here. */
 			rpc_UNLOAD(&end, m->obj->handle);

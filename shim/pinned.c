@@ -55,7 +55,7 @@ void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, u
 
 int pinned_await(const void *p)
 {
-	struct rgpu_call c = { .op = OP_STREAM_SYNC };
+	struct rgpu_call c = {.op = OP_STREAM_SYNC};
 	struct pinned m;
 	uint64_t stamp;
 	uint32_t text;

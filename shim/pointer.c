@@ -18,11 +18,11 @@ static void look(uint64_t ptr, struct pointer *p)
 	p->host = !p->device && pinned_find((void *)ptr, &p->m);
 }
 
-#define ANSWER(type, value)                                  \
-	do {                                                 \
-		type v_ = (type)(value);                     \
-		memcpy(data, &v_, sizeof(v_));               \
-		return CUDA_SUCCESS;                         \
+#define ANSWER(type, value)                                                                                                      \
+	do {                                                                                                                     \
+		type v_ = (type)(value);                                                                                         \
+		memcpy(data, &v_, sizeof(v_));                                                                                   \
+		return CUDA_SUCCESS;                                                                                             \
 	} while (0)
 
 /* CUDA_ERROR_INVALID_VALUE where the pointer is unknown to CUDA, or the attribute has no meaning for it. */
@@ -76,7 +76,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr, CUdeviceptr ptr)
 {
-	struct pointer p = { 0 };
+	struct pointer p = {0};
 	int r = process_ready();
 
 	if (r || !data)
@@ -106,7 +106,7 @@ static size_t answer_size(CUpointer_attribute a)
 
 CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
-	struct pointer p = { 0 };
+	struct pointer p = {0};
 	int r = process_ready();
 
 	if (r)
@@ -115,7 +115,8 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 		return CUDA_ERROR_INVALID_VALUE;
 	look(ptr, &p);
 	for (unsigned i = 0; i < numAttributes; i++) {
-		if ((unsigned)attributes[i] < CU_POINTER_ATTRIBUTE_CONTEXT || attributes[i] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
+		if ((unsigned)attributes[i] < CU_POINTER_ATTRIBUTE_CONTEXT ||
+		    attributes[i] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
 		    attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (!attribute(data[i], attributes[i], ptr, &p))

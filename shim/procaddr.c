@@ -36,13 +36,15 @@ static void *find(const char *name, int version, cuuint64_t flags, bool *known)
 	return best ? (void *)best->symbol : NULL;
 }
 
-CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
+CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+			     CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
 	bool known;
 
 	if (!symbol || !pfn ||
-	    flags & ~(cuuint64_t)(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) || flags == 3)
+	    flags & ~(cuuint64_t)(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) ||
+	    flags == 3)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pfn = find(symbol, cudaVersion, flags, &known);
 	if (!*pfn)
@@ -59,7 +61,8 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuin
 }
 
 /* A stock runtime library asks for this one before it does anything else. */
-static const unsigned char stock_runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9 };
+static const unsigned char stock_runtime[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+						0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 /* NVIDIA's private tables: their layouts are not public, so there are none. */
 CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
@@ -71,7 +74,8 @@ CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTable
 	*ppExportTable = NULL;
 	if (!memcmp(pExportTableId->bytes, stock_runtime, sizeof(stock_runtime)) && !atomic_exchange(&told, true)) {
 		rgpu_log_init("rgpu", RGPU_LOG_NOTE);
-		rgpu_err("this program uses NVIDIA's own CUDA runtime, which works with NVIDIA's driver only; link it with -cudart shared, or "
+		rgpu_err("this program uses NVIDIA's own CUDA runtime, which works with NVIDIA's driver only; link it with "
+			 "-cudart shared, or "
 			 "put rgpu's libcudart first (rgpu run -- does), then start it again");
 	}
 	return CUDA_ERROR_NOT_FOUND;

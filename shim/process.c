@@ -176,7 +176,8 @@ static int find_devices(void)
 		struct device *d = device_new(s, rgpu_transport_device(s->transport, dev[i]), process.ndevices);
 
 		if (!d) {
-			rgpu_err("device %u: its properties are not understood; install client and server of the same release", dev[i]);
+			rgpu_err("device %u: its properties are not understood; install client and server of the same release",
+				 dev[i]);
 			continue;
 		}
 		s->devices[s->ndevices++] = d;

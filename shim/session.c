@@ -19,8 +19,9 @@ extern char **environ;
  * CUDA_VISIBLE_DEVICES, which is applied here, stay at home.
  */
 static const char *const allowed[] = {
-	"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING", "CUDA_FORCE_PTX_JIT",
-	"CUDA_DISABLE_PTX_JIT", "CUDA_CACHE_DISABLE", "CUDA_AUTO_BOOST", "CUDA_SCALE_LAUNCH_QUEUES",
+	"CUDA_LAUNCH_BLOCKING",	    "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING",
+	"CUDA_FORCE_PTX_JIT",	    "CUDA_DISABLE_PTX_JIT",	   "CUDA_CACHE_DISABLE",  "CUDA_AUTO_BOOST",
+	"CUDA_SCALE_LAUNCH_QUEUES",
 };
 
 static bool is_allowed(const char *var)
@@ -49,7 +50,8 @@ static uint32_t fill_hello(uint8_t *buf, size_t room)
 		if (!is_allowed(*e))
 			continue;
 		if (n > room - at || at - sizeof(h) + n > RGPU_HELLO_ENV) {
-			rgpu_warn("%.32s… is not passed on: the environment that crosses is limited to %d bytes", *e, RGPU_HELLO_ENV);
+			rgpu_warn("%.32s… is not passed on: the environment that crosses is limited to %d bytes", *e,
+				  RGPU_HELLO_ENV);
 			continue;
 		}
 		memcpy(buf + at, *e, n);
@@ -148,7 +150,7 @@ struct rgpu_lane *session_lane(struct rgpu_session *s, int *err)
 void session_lane_back(struct rgpu_lane *l)
 {
 	struct rgpu_session *s = l->session;
-	struct rgpu_call c = { .op = OP_LANE_RESET, .session = s };
+	struct rgpu_call c = {.op = OP_LANE_RESET, .session = s};
 
 	if (process_ready() || session_dead(s))
 		return;
@@ -177,8 +179,11 @@ int session_fail(struct rgpu_session *s, const char *why)
 	if (!atomic_exchange(&s->failed, true)) {
 		if (!why)
 			why = rgpu_transport_why(s->transport);
-		rgpu_err("the session with the GPU's server is lost: %s; all CUDA calls fail from now on, start the program again",
-			 why && *why ? why : reason ? strerror(-reason) : "no reason was given");
+		rgpu_err(
+			"the session with the GPU's server is lost: %s; all CUDA calls fail from now on, start the program again",
+			why && *why ? why
+			: reason    ? strerror(-reason)
+				    : "no reason was given");
 	}
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }

@@ -24,9 +24,9 @@ struct rgpu_session {
 	bool started;
 	atomic_bool failed;
 	bool dead_told;
-	struct rgpu_lane *pool; /* lanes of threads that ended */
+	struct rgpu_lane *pool;		     /* lanes of threads that ended */
 	_Atomic int pending[RGPU_LIBRARIES]; /* per library: first failing status of quiet calls that nobody was told */
-	uint32_t images; /* RGPU_IMAGE_…: what the server's driver takes */
+	uint32_t images;		     /* RGPU_IMAGE_…: what the server's driver takes */
 	unsigned ndevices;
 	struct device *devices[RGPU_DEVICES_MAX]; /* by their index in the session */
 	struct window window;
@@ -39,11 +39,11 @@ struct rgpu_session {
 struct device {
 	int ordinal; /* the program's, after CUDA_VISIBLE_DEVICES */
 	struct rgpu_session *session;
-	unsigned index; /* in the session */
+	unsigned index;	       /* in the session */
 	unsigned server_index; /* in the server's list: column of P2P tables */
 	struct rgpu_props props;
 	struct heap heap;
-	pthread_mutex_t lock; /* the primary context: primary, retained, flags */
+	pthread_mutex_t lock;	  /* the primary context: primary, retained, flags */
 	struct rgpu_obj *primary; /* its handle lives for good, so that programs may keep it */
 	unsigned retained;
 	unsigned primary_flags;
@@ -59,9 +59,9 @@ struct process {
 int process_init(void);
 /* NOT_INITIALIZED before cuInit and in a forked child; else 0. */
 int process_ready(void);
-bool process_exiting(void); /* exit() was called */
-struct process *process_get(void); /* after process_ready() */
-struct device *device_find(int ordinal); /* NULL: none */
+bool process_exiting(void);						 /* exit() was called */
+struct process *process_get(void);					 /* after process_ready() */
+struct device *device_find(int ordinal);				 /* NULL: none */
 int device_attribute(const struct device *d, CUdevice_attribute attrib); /* RGPU_PROPS_NONE: the driver does not know it */
 
 /* Starts the session when it has none yet and opens its window. A CUresult. */

@@ -34,7 +34,7 @@ int window_open(struct rgpu_session *s)
 	uint64_t hint = WINDOW_HINT;
 
 	for (int i = 0; i < TRIES; i++, hint += WINDOW_STEP) {
-		struct rgpu_call c = { .op = OP_OPEN, .session = s };
+		struct rgpu_call c = {.op = OP_OPEN, .session = s};
 		uint64_t base, size;
 		uint32_t images, version;
 		int r = rpc_OPEN(&c, RGPU_API_VERSION, s->ndevices, hint, WINDOW_BYTES, &base, &size, &images, &version);
@@ -49,7 +49,8 @@ int window_open(struct rgpu_session *s)
 		s->window.space = space_new(base, size);
 		return s->window.space ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	return session_error(s, CUDA_ERROR_OUT_OF_MEMORY,
-			     "no address range is free both here and at the server for device memory; raise the limit on virtual memory "
-			     "(ulimit -v)");
+	return session_error(
+		s, CUDA_ERROR_OUT_OF_MEMORY,
+		"no address range is free both here and at the server for device memory; raise the limit on virtual memory "
+		"(ulimit -v)");
 }

@@ -12,7 +12,7 @@ static void *other_thread(void *arg)
 
 	is_cu(cuCtxGetCurrent(&now), CUDA_SUCCESS);
 	ok(!now, "another thread has no current context");
-	is_cu(cuMemAlloc(&(CUdeviceptr){ 0 }, 4), CUDA_ERROR_INVALID_CONTEXT);
+	is_cu(cuMemAlloc(&(CUdeviceptr){0}, 4), CUDA_ERROR_INVALID_CONTEXT);
 	is_cu(cuCtxSetCurrent(c), CUDA_SUCCESS);
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
 	return NULL;
@@ -36,7 +36,7 @@ static void stacks(CUcontext a, CUcontext b)
 	is_cu(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
 	is_cu(cuCtxGetCurrent(&c), CUDA_SUCCESS);
 	ok(!c, "set to NULL pops it");
-	is_cu(cuCtxGetDevice(&(CUdevice){ 0 }), CUDA_ERROR_INVALID_CONTEXT);
+	is_cu(cuCtxGetDevice(&(CUdevice){0}), CUDA_ERROR_INVALID_CONTEXT);
 	is_cu(cuCtxPopCurrent(&c), CUDA_ERROR_INVALID_CONTEXT);
 	is_cu(cuCtxSetCurrent(a), CUDA_SUCCESS);
 	is_cu(cuCtxSetCurrent((CUcontext)-1), CUDA_ERROR_INVALID_CONTEXT);

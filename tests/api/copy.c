@@ -13,7 +13,8 @@ static void pattern(uint8_t *p, size_t n, unsigned seed)
 		p[i] = (i * 2654435761u + seed * 40503u) >> 13;
 }
 
-static const size_t sizes[] = { 1, 3, 4095, 8192, 8193, 32768, 32769, 65536, 300001, (2u << 20) - 1, 2u << 20, (2u << 20) + 5, 5000001, MAX };
+static const size_t sizes[] = {1,     3,      4095,	      8192,	8193,		32768,	 32769,
+			       65536, 300001, (2u << 20) - 1, 2u << 20, (2u << 20) + 5, 5000001, MAX};
 
 static void pageable(void)
 {
@@ -154,11 +155,29 @@ static void boxes(void)
 {
 	enum { P = 512, H = 20, D = 6, W = 100, HH = 7, DD = 3, HP = 130 };
 	uint8_t *host = calloc(1, HP * HH * DD), *back = calloc(1, P * H * D), *want = calloc(1, P * H * D);
-	CUDA_MEMCPY3D up = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = HP, .srcHeight = HH, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-			     .dstPitch = P, .dstHeight = H, .dstXInBytes = 3, .dstY = 2, .dstZ = 1, .WidthInBytes = W, .Height = HH, .Depth = DD };
+	CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = host,
+			    .srcPitch = HP,
+			    .srcHeight = HH,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstPitch = P,
+			    .dstHeight = H,
+			    .dstXInBytes = 3,
+			    .dstY = 2,
+			    .dstZ = 1,
+			    .WidthInBytes = W,
+			    .Height = HH,
+			    .Depth = DD};
 	CUDA_MEMCPY3D across, down;
-	CUDA_MEMCPY2D flat = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = P, .srcXInBytes = 3, .srcY = 2 + H, .dstMemoryType = CU_MEMORYTYPE_HOST,
-			       .dstHost = back, .dstPitch = W + 1, .WidthInBytes = W, .Height = HH };
+	CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .srcPitch = P,
+			      .srcXInBytes = 3,
+			      .srcY = 2 + H,
+			      .dstMemoryType = CU_MEMORYTYPE_HOST,
+			      .dstHost = back,
+			      .dstPitch = W + 1,
+			      .WidthInBytes = W,
+			      .Height = HH};
 	CUdeviceptr a, b;
 	long before;
 	int bad = 0;

@@ -14,7 +14,7 @@ int main(void)
 	cublasHandle_t h, old;
 	cublasPointerMode_t mode;
 	CUdeviceptr da, db, dc, dx;
-	float alpha = 2, beta = 0.5f, dot = 0, want = 0, scal[2] = { 3, 0 };
+	float alpha = 2, beta = 0.5f, dot = 0, want = 0, scal[2] = {3, 0};
 	int version = 0, bad = 0;
 	CUstream s, t = NULL;
 	long before;
@@ -50,7 +50,8 @@ int main(void)
 	must(cuMemcpyHtoD(dc, c, sizeof(c)));
 	must(cuCtxSynchronize());
 	before = rgpuRoundTrips(NULL);
-	is_int(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M),
+	is_int(cublasSgemm_v2(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc,
+			      M),
 	       CUBLAS_STATUS_SUCCESS, "sgemm");
 	alpha = 99; /* it was read at the call */
 	is_int(rgpuRoundTrips(NULL), before, "without a round trip");
@@ -67,10 +68,10 @@ int main(void)
 	is_int(bad, 0, "every element");
 	is_int(cublasSgemm_v2(h, 3, CUBLAS_OP_N, M, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M),
 	       CUBLAS_STATUS_INVALID_VALUE, "an operation that is none");
-	is_int(cublasSgemm_v2(h, 0, 0, -1, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M), CUBLAS_STATUS_INVALID_VALUE,
-	       "a negative size");
-	is_int(cublasSgemm_v2(h, 0, 0, M, N, K, &alpha, (float *)da, M - 1, (float *)db, K, &beta, (float *)dc, M), CUBLAS_STATUS_INVALID_VALUE,
-	       "a leading dimension that is too small");
+	is_int(cublasSgemm_v2(h, 0, 0, -1, N, K, &alpha, (float *)da, M, (float *)db, K, &beta, (float *)dc, M),
+	       CUBLAS_STATUS_INVALID_VALUE, "a negative size");
+	is_int(cublasSgemm_v2(h, 0, 0, M, N, K, &alpha, (float *)da, M - 1, (float *)db, K, &beta, (float *)dc, M),
+	       CUBLAS_STATUS_INVALID_VALUE, "a leading dimension that is too small");
 	is_int(cublasSgemm_v2(h, 0, 0, M, N, K + 1, &alpha, (float *)da, M, (float *)db, K + 1, &beta, (float *)dc, M),
 	       CUBLAS_STATUS_INVALID_VALUE, "a matrix that reaches beyond its memory");
 
@@ -94,9 +95,11 @@ int main(void)
 	cublasGetPointerMode_v2(h, &mode);
 	is_int(mode, CUBLAS_POINTER_MODE_DEVICE, "the mode is kept");
 	must(cuMemcpyHtoD(dx, scal, sizeof(scal)));
-	is_int(cublasSdot_v2(h, 100, (float *)da, 1, (float *)db, 1, (float *)(dx + 4)), CUBLAS_STATUS_SUCCESS, "sdot to the device");
+	is_int(cublasSdot_v2(h, 100, (float *)da, 1, (float *)db, 1, (float *)(dx + 4)), CUBLAS_STATUS_SUCCESS,
+	       "sdot to the device");
 	is_int(rgpuRoundTrips("cublasSdot_v2"), before + 1, "is none");
-	is_int(cublasSaxpy_v2(h, 100, (float *)dx, (float *)da, 1, (float *)db, 1), CUBLAS_STATUS_SUCCESS, "a scalar on the device");
+	is_int(cublasSaxpy_v2(h, 100, (float *)dx, (float *)da, 1, (float *)db, 1), CUBLAS_STATUS_SUCCESS,
+	       "a scalar on the device");
 	must(cuStreamSynchronize(s));
 	must(cuMemcpyDtoH(scal, dx, sizeof(scal)));
 	ok(scal[1] == want, "the result lies there");

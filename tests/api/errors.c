@@ -20,7 +20,7 @@ int main(void)
 	setenv("RGPU_SERVER", "127.0.0.1:1", 1);
 	setenv("RGPU_KEY", "/nonexistent", 1);
 	ok(cuInit(0) != CUDA_SUCCESS, "cuInit fails without a server");
-	is_cu(cuDeviceGetCount(&(int){ 0 }), CUDA_ERROR_NOT_INITIALIZED);
-	is_cu(cuMemAlloc(&(CUdeviceptr){ 0 }, 4), CUDA_ERROR_NOT_INITIALIZED);
+	is_cu(cuDeviceGetCount(&(int){0}), CUDA_ERROR_NOT_INITIALIZED);
+	is_cu(cuMemAlloc(&(CUdeviceptr){0}, 4), CUDA_ERROR_NOT_INITIALIZED);
 	return tap_done();
 }

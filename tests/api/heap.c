@@ -17,8 +17,8 @@ static union {
 	struct rec_UNLEASE unlease;
 } body;
 
-static struct rgpu_session session = { .window = { .lock = PTHREAD_MUTEX_INITIALIZER } };
-static struct device dev = { .session = &session, .props = { .granularity = 2 * MIB, .mem_total = 1024 * MIB } };
+static struct rgpu_session session = {.window = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+static struct device dev = {.session = &session, .props = {.granularity = 2 * MIB, .mem_total = 1024 * MIB}};
 static struct rgpu_obj *context;
 
 void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t size)
@@ -107,7 +107,7 @@ static void test_parked(void)
 	is_int(atomic_load(&dev.heap.busy), 0, "one that began after it does");
 	is_int(alloc(4096) == a, 1, "and the block is there again");
 	heap_drop_context(context);
-	ok(!heap_find(a, &(struct block){ 0 }) && !heap_find(b, &(struct block){ 0 }), "a context takes its allocations with it");
+	ok(!heap_find(a, &(struct block){0}) && !heap_find(b, &(struct block){0}), "a context takes its allocations with it");
 }
 
 static void test_large(void)
@@ -141,7 +141,7 @@ static void test_large(void)
 static void test_random(void)
 {
 	enum { N = 400 };
-	uint64_t at[N] = { 0 }, size[N];
+	uint64_t at[N] = {0}, size[N];
 	unsigned bad = 0, seed = 1;
 
 	for (int i = 0; i < 20000; i++) {
@@ -202,7 +202,8 @@ static void test_handles(void)
 
 	ok(ha != hb && ha > 0xffff && handle_find(KIND_event, ha) == a, "a handle leads to its object");
 	ok(!handle_find(KIND_stream, ha), "not as another kind");
-	ok(!handle_find(KIND_event, 0) && !handle_find(KIND_event, 1) && !handle_find(KIND_event, (uint64_t)a), "numbers and addresses are none");
+	ok(!handle_find(KIND_event, 0) && !handle_find(KIND_event, 1) && !handle_find(KIND_event, (uint64_t)a),
+	   "numbers and addresses are none");
 	ok(!handle_find(KIND_event, ha ^ 1ull << 30), "nor another generation");
 	ok(!handle_find(KIND_event, (ha & ~0xffffffull) | 0xfffff), "nor an index that was never used");
 	a->field[0] = 9;

@@ -17,36 +17,26 @@ static void refused(void)
 {
 	CUfunction fill = kernel("fill"), small = kernel("small"), shared = kernel("shared");
 	int n = 1, v = 2, got = 0;
-	void *p[] = { &d, &n, &v }, *holes[] = { &d, NULL, &v };
+	void *p[] = {&d, &n, &v}, *holes[] = {&d, NULL, &v};
 	size_t bytes = 4;
-	void *extra_short[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &d, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
+	void *extra_short[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &d, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
 	static const struct {
 		unsigned g[3], b[3], shared;
 	} bad[] = {
-		{ { 0, 1, 1 }, { 1, 1, 1 }, 0 },
-		{ { 1, 0, 1 }, { 1, 1, 1 }, 0 },
-		{ { 1, 1, 0 }, { 1, 1, 1 }, 0 },
-		{ { 1, 1, 1 }, { 0, 1, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1, 0, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1, 1, 0 }, 0 },
-		{ { 0x80000000u, 1, 1 }, { 1, 1, 1 }, 0 },
-		{ { 1, 65536, 1 }, { 1, 1, 1 }, 0 },
-		{ { 1, 1, 65536 }, { 1, 1, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1025, 1, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1, 1025, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1, 1, 65 }, 0 },
-		{ { 1, 1, 1 }, { 64, 32, 1 }, 0 },
-		{ { 1, 1, 1 }, { 65536, 65536, 1 }, 0 },
-		{ { 1, 1, 1 }, { 1, 1, 1 }, 49153 },
-		{ { 1, 1, 1 }, { 1, 1, 1 }, 0xffffffffu },
+		{{0, 1, 1}, {1, 1, 1}, 0},	     {{1, 0, 1}, {1, 1, 1}, 0},		{{1, 1, 0}, {1, 1, 1}, 0},
+		{{1, 1, 1}, {0, 1, 1}, 0},	     {{1, 1, 1}, {1, 0, 1}, 0},		{{1, 1, 1}, {1, 1, 0}, 0},
+		{{0x80000000u, 1, 1}, {1, 1, 1}, 0}, {{1, 65536, 1}, {1, 1, 1}, 0},	{{1, 1, 65536}, {1, 1, 1}, 0},
+		{{1, 1, 1}, {1025, 1, 1}, 0},	     {{1, 1, 1}, {1, 1025, 1}, 0},	{{1, 1, 1}, {1, 1, 65}, 0},
+		{{1, 1, 1}, {64, 32, 1}, 0},	     {{1, 1, 1}, {65536, 65536, 1}, 0}, {{1, 1, 1}, {1, 1, 1}, 49153},
+		{{1, 1, 1}, {1, 1, 1}, 0xffffffffu},
 	};
 
 	must(cuMemsetD32(d, 1, 1));
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		is_int(cuLaunchKernel(fill, bad[i].g[0], bad[i].g[1], bad[i].g[2], bad[i].b[0], bad[i].b[1], bad[i].b[2], bad[i].shared, NULL,
-				      p, NULL),
-		       CUDA_ERROR_INVALID_VALUE, "grid %u %u %u, block %u %u %u, shared %u", bad[i].g[0], bad[i].g[1], bad[i].g[2], bad[i].b[0],
-		       bad[i].b[1], bad[i].b[2], bad[i].shared);
+		is_int(cuLaunchKernel(fill, bad[i].g[0], bad[i].g[1], bad[i].g[2], bad[i].b[0], bad[i].b[1], bad[i].b[2],
+				      bad[i].shared, NULL, p, NULL),
+		       CUDA_ERROR_INVALID_VALUE, "grid %u %u %u, block %u %u %u, shared %u", bad[i].g[0], bad[i].g[1],
+		       bad[i].g[2], bad[i].b[0], bad[i].b[1], bad[i].b[2], bad[i].shared);
 	is_cu(cuLaunchKernel(small, 1, 1, 1, 65, 1, 1, 0, NULL, p, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	is_cu(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, holes, NULL), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -66,26 +56,26 @@ static void params(void)
 		char c;
 		double d;
 		short s[3];
-	} o = { 3, 0.25, { 0, 0, 40 } };
+	} o = {3, 0.25, {0, 0, 40}};
 	struct __attribute__((packed)) {
 		CUdeviceptr out;
 		char a, pad[7];
 		double b;
 		char o[24];
 		int c;
-	} packed = { .a = 9, .b = 1.5, .c = 100 };
+	} packed = {.a = 9, .b = 1.5, .c = 100};
 	size_t bytes = sizeof(packed);
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
 	CUfunction f = kernel("params");
 	double b = -2.5, got[5];
 	char a = 'x';
 	int c = 6;
-	void *p[] = { &d, &a, &b, &o, &c };
+	void *p[] = {&d, &a, &b, &o, &c};
 
 	is_cu(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, p, NULL), CUDA_SUCCESS);
 	must(cuMemcpyDtoH(got, d, sizeof(got)));
-	ok(got[0] == 'x' && got[1] == -2.5 && got[2] == 43.25 && got[3] == 10 && got[4] == 7, "parameters of five shapes: %g %g %g %g %g", got[0],
-	   got[1], got[2], got[3], got[4]);
+	ok(got[0] == 'x' && got[1] == -2.5 && got[2] == 43.25 && got[3] == 10 && got[4] == 7,
+	   "parameters of five shapes: %g %g %g %g %g", got[0], got[1], got[2], got[3], got[4]);
 	packed.out = d;
 	memcpy(packed.o, &o, sizeof(packed.o));
 	is_cu(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), CUDA_SUCCESS);
@@ -96,11 +86,18 @@ static void params(void)
 static void shapes(void)
 {
 	CUfunction fill = kernel("fill"), shared = kernel("shared");
-	CUlaunchAttribute attr[2] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 0 }, { .id = CU_LAUNCH_ATTRIBUTE_IGNORE } };
-	CUlaunchConfig cfg = { .gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1, .attrs = attr,
-			       .numAttrs = 2 };
+	CUlaunchAttribute attr[2] = {{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 0},
+				     {.id = CU_LAUNCH_ATTRIBUTE_IGNORE}};
+	CUlaunchConfig cfg = {.gridDimX = 4,
+			      .gridDimY = 1,
+			      .gridDimZ = 1,
+			      .blockDimX = 64,
+			      .blockDimY = 1,
+			      .blockDimZ = 1,
+			      .attrs = attr,
+			      .numAttrs = 2};
 	int n = 256, v = 77, got[1024], bad = 0, blocks = 0;
-	void *p[] = { &d, &n, &v }, *q[] = { &d };
+	void *p[] = {&d, &n, &v}, *q[] = {&d};
 	CUstream s;
 
 	must(cuStreamCreate(&s, 0));
@@ -145,7 +142,7 @@ static void deep(void)
 {
 	CUfunction f = kernel("times3");
 	unsigned k = 1, want = 1, got;
-	void *p[] = { NULL, &k };
+	void *p[] = {NULL, &k};
 	CUstream s, other;
 	CUdeviceptr x = d + 64;
 	long before;
@@ -176,7 +173,7 @@ static void printing(void)
 {
 	CUfunction f = kernel("say");
 	int n = 42, out = dup(1), fd;
-	void *p[] = { &n };
+	void *p[] = {&n};
 	char path[] = "/tmp/rgpu-say.XXXXXX", text[128] = "";
 
 	fd = mkstemp(path);
@@ -201,7 +198,7 @@ static void fault(CUcontext c)
 	CUfunction f = kernel("wild");
 	CUcontext again;
 	CUdeviceptr e;
-	void *p[] = { &d };
+	void *p[] = {&d};
 
 	is_cu(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, p, NULL), CUDA_SUCCESS);
 	is_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -79,12 +79,13 @@ static void host_memory(void)
 
 static void attributes(CUcontext ctx)
 {
-	CUpointer_attribute list[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT };
+	CUpointer_attribute list[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+				      CU_POINTER_ATTRIBUTE_CONTEXT};
 	unsigned type = 9, id = 9;
 	unsigned long long buffer = 0, buffer2 = 0;
 	CUcontext c = NULL;
 	int ordinal = 9;
-	void *data[] = { &type, &ordinal, &c }, *p;
+	void *data[] = {&type, &ordinal, &c}, *p;
 	CUdeviceptr a, b, start;
 	size_t size;
 	int local;
@@ -109,8 +110,8 @@ static void attributes(CUcontext ctx)
 	ok(type == CU_MEMORYTYPE_DEVICE && ordinal == 0 && c == ctx, "several at once");
 	is_cu(cuPointerGetAttributes(3, list, data, (CUdeviceptr)&local), CUDA_SUCCESS);
 	ok(type == 0 && ordinal == CU_DEVICE_INVALID && !c, "of memory that CUDA does not know: zeroes, and -2");
-	is_cu(cuPointerSetAttribute(&(int){ 0 }, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_SUCCESS);
-	is_cu(cuPointerSetAttribute(&(int){ 0 }, CU_POINTER_ATTRIBUTE_CONTEXT, a), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuPointerSetAttribute(&(int){0}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_SUCCESS);
+	is_cu(cuPointerSetAttribute(&(int){0}, CU_POINTER_ATTRIBUTE_CONTEXT, a), CUDA_ERROR_INVALID_VALUE);
 	must(cuMemFreeHost(p));
 	must(cuMemFree(a));
 	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a), CUDA_ERROR_INVALID_VALUE);

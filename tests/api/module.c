@@ -24,7 +24,7 @@ static void kernels(CUmodule m)
 {
 	static const struct {
 		size_t off, size;
-	} want[] = { { 0, 8 }, { 8, 1 }, { 16, 8 }, { 24, 24 }, { 48, 4 } };
+	} want[] = {{0, 8}, {8, 1}, {16, 8}, {24, 24}, {48, 4}};
 	long before = rgpuRoundTrips(NULL);
 	CUfunction f, list[32];
 	size_t off, size;
@@ -59,7 +59,7 @@ static void kernels(CUmodule m)
 	}
 	ok(n == 8 && found == 2, "%u kernels", n);
 	is_cu(cuFuncLoad(f), CUDA_SUCCESS);
-	is_cu(cuFuncIsLoaded(&(CUfunctionLoadingState){ 0 }, f), CUDA_SUCCESS);
+	is_cu(cuFuncIsLoaded(&(CUfunctionLoadingState){0}, f), CUDA_SUCCESS);
 	is_int(rgpuRoundTrips(NULL), before, "no round trip for any of this");
 }
 
@@ -89,10 +89,10 @@ static void globals(CUmodule m)
 static void bad_images(void)
 {
 	char log[256] = "untouched";
-	CUjit_option opt[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
-	void *val[] = { log, (void *)sizeof(log) };
+	CUjit_option opt[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	void *val[] = {log, (void *)sizeof(log)};
 	CUjit_option strange = CU_JIT_GLOBAL_SYMBOL_NAMES;
-	char *copy = malloc(ptx_len + 1), zeroes[256] = { 0 };
+	char *copy = malloc(ptx_len + 1), zeroes[256] = {0};
 	CUmodule m;
 
 	memcpy(copy, ptx, ptx_len + 1);
@@ -167,7 +167,8 @@ static void many(void)
 
 	at += sprintf(at, ".version 7.0\n.target sm_75\n.address_size 64\n");
 	for (int i = 0; i < N; i++)
-		at += sprintf(at, ".visible .entry k%d(.param .u64 a, .param .u32 b%s)\n{\n\tret;\n}\n", i, i % 2 ? "" : ", .param .u64 c");
+		at += sprintf(at, ".visible .entry k%d(.param .u64 a, .param .u32 b%s)\n{\n\tret;\n}\n", i,
+			      i % 2 ? "" : ", .param .u64 c");
 	before = rgpuRoundTrips(NULL);
 	is_cu(cuModuleLoadData(&m, text), CUDA_SUCCESS);
 	is_int(rgpuRoundTrips(NULL), before + 1, "a module of %d kernels, %zu KiB: one round trip", N, (at - text) / 1024);
@@ -175,8 +176,9 @@ static void many(void)
 	is_int(n, N, "all of them are there");
 	for (int i = 0; i < N; i++) {
 		sprintf(name, "k%d", i);
-		bad += cuModuleGetFunction(&f, m, name) || cuFuncGetParamInfo(f, i % 2 ? 1 : 2, &off, &size) || off != (i % 2 ? 8 : 16) ||
-		       size != (i % 2 ? 4 : 8) || cuFuncGetParamInfo(f, i % 2 ? 2 : 3, &off, &size) != CUDA_ERROR_INVALID_VALUE;
+		bad += cuModuleGetFunction(&f, m, name) || cuFuncGetParamInfo(f, i % 2 ? 1 : 2, &off, &size) ||
+		       off != (i % 2 ? 8 : 16) || size != (i % 2 ? 4 : 8) ||
+		       cuFuncGetParamInfo(f, i % 2 ? 2 : 3, &off, &size) != CUDA_ERROR_INVALID_VALUE;
 	}
 	is_int(bad, 0, "each with its parameters");
 	must(cuModuleUnload(m));
@@ -201,7 +203,7 @@ int main(void)
 	globals(m);
 	is_cu(cuModuleUnload(m), CUDA_SUCCESS);
 	is_cu(cuModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
-	is_cu(cuModuleGetFunction(&(CUfunction){ 0 }, m, "fill"), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuModuleGetFunction(&(CUfunction){0}, m, "fill"), CUDA_ERROR_INVALID_HANDLE);
 	is_cu(cuModuleLoad(&m, built("tests/api/kernels.fatbin")), CUDA_SUCCESS);
 	is_cu(cuModuleUnload(m), CUDA_SUCCESS);
 	is_cu(cuModuleLoadFatBinary(&m, fatbin), CUDA_SUCCESS);

@@ -34,18 +34,18 @@ static void table(const char *path)
 	is_int(bad, 0, "each gives its symbol");
 }
 
-#define gives(name, version, flags, symbol)                                                                            \
-	({                                                                                                             \
-		void *fn_ = NULL;                                                                                      \
-		CUresult r_ = cuGetProcAddress_v2(name, &fn_, version, flags, NULL);                                   \
-		ok(!r_ && fn_ && fn_ == dlsym(lib, symbol), "%s of %d with flags %d is %s", name, version, flags, symbol); \
+#define gives(name, version, flags, symbol)                                                                                      \
+	({                                                                                                                       \
+		void *fn_ = NULL;                                                                                                \
+		CUresult r_ = cuGetProcAddress_v2(name, &fn_, version, flags, NULL);                                             \
+		ok(!r_ && fn_ && fn_ == dlsym(lib, symbol), "%s of %d with flags %d is %s", name, version, flags, symbol);       \
 	})
 
 int main(void)
 {
-	static const CUuuid stock = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c, 0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87,
-					(char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
-	static const CUuuid other = { { 1 } };
+	static const CUuuid stock = {{0x6b, (char)0xd5, (char)0xfb, 0x6c, 0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89,
+				      (char)0x87, (char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9}};
+	static const CUuuid other = {{1}};
 	CUdriverProcAddressQueryResult q;
 	const void *t = &stock;
 	void *fn = &fn;
@@ -76,6 +76,7 @@ int main(void)
 	ok(!t, "there are no private tables");
 	is_cu(cuGetExportTable(&t, &stock), CUDA_ERROR_NOT_FOUND);
 	/* A stub: any arguments, one line on stderr, one code. */
-	is_int(((int (*)(void *, int))dlsym(lib, "cuGraphCreate"))(NULL, 0), CUDA_ERROR_NOT_SUPPORTED, "a name that is not there yet says so");
+	is_int(((int (*)(void *, int))dlsym(lib, "cuGraphCreate"))(NULL, 0), CUDA_ERROR_NOT_SUPPORTED,
+	       "a name that is not there yet says so");
 	return tap_done();
 }

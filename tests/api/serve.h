@@ -92,11 +92,13 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	snprintf(log, sizeof(log), "%s/log", serve_dir);
 	snprintf(n, sizeof(n), "%d", devices);
 	setenv("RGPU_SOFTGPU_DEVICES", n, 1);
-	waitpid(serve_spawn(log, (const char *[]){ server, "--pair", "--key", key, NULL }), NULL, 0);
+	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", key, NULL}), NULL, 0);
 	if (driver)
-		serve_pid = serve_spawn(log, (const char *[]){ server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key, NULL });
+		serve_pid = serve_spawn(log,
+					(const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key, NULL});
 	else
-		serve_pid = serve_spawn(log, (const char *[]){ server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key, NULL });
+		serve_pid =
+			serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key, NULL});
 	for (int i = 0; i < 200 && !up; i++) {
 		usleep(50000);
 		up = serve_address(log, addr, sizeof(addr));
@@ -120,24 +122,24 @@ __attribute__((unused)) static const char *error_name(int r)
 }
 
 /* The call's status, with both names when it is another. */
-#define is_cu(call, want)                                                                                      \
-	({                                                                                                     \
-		int got_ = (int)(call);                                                                        \
-		bool same_ = ok(got_ == (int)(want), "%s gives %s", #call, #want);                             \
-		if (!same_)                                                                                    \
-			printf("# %s:%d: got %s\n", __FILE__, __LINE__, error_name(got_));                     \
-		same_;                                                                                         \
+#define is_cu(call, want)                                                                                                        \
+	({                                                                                                                       \
+		int got_ = (int)(call);                                                                                          \
+		bool same_ = ok(got_ == (int)(want), "%s gives %s", #call, #want);                                               \
+		if (!same_)                                                                                                      \
+			printf("# %s:%d: got %s\n", __FILE__, __LINE__, error_name(got_));                                       \
+		same_;                                                                                                           \
 	})
 
 /* A call that must succeed for the rest to have a meaning. */
-#define must(call)                                                                                             \
-	do {                                                                                                   \
-		int got_ = (int)(call);                                                                        \
-		if (got_) {                                                                                    \
-			ok(false, "%s", #call);                                                                \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, error_name(got_));                         \
-			exit(tap_done());                                                                      \
-		}                                                                                              \
+#define must(call)                                                                                                               \
+	do {                                                                                                                     \
+		int got_ = (int)(call);                                                                                          \
+		if (got_) {                                                                                                      \
+			ok(false, "%s", #call);                                                                                  \
+			printf("# %s:%d: %s\n", __FILE__, __LINE__, error_name(got_));                                           \
+			exit(tap_done());                                                                                        \
+		}                                                                                                                \
 	} while (0)
 
 /* cuInit, the first device's primary context made current. */

@@ -10,7 +10,8 @@ static void *one_call(void *arg)
 	CUdeviceptr d = 0;
 	int v = 0;
 
-	*(int *)arg = cuCtxSetCurrent(ctx) || cuMemAlloc(&d, 4) || cuMemsetD32(d, 5, 1) || cuMemcpyDtoH(&v, d, 4) || v != 5 || cuMemFree(d);
+	*(int *)arg = cuCtxSetCurrent(ctx) || cuMemAlloc(&d, 4) || cuMemsetD32(d, 5, 1) || cuMemcpyDtoH(&v, d, 4) || v != 5 ||
+		      cuMemFree(d);
 	return NULL;
 }
 
@@ -74,9 +75,9 @@ static int forked(void)
 	CUdeviceptr d;
 
 	return cuInit(0) == CUDA_ERROR_NOT_INITIALIZED && cuMemAlloc(&d, 4) == CUDA_ERROR_NOT_INITIALIZED &&
-			       cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED ?
-		       0 :
-		       1;
+			       cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED
+		       ? 0
+		       : 1;
 }
 
 static void *busy(void *arg)

@@ -109,8 +109,8 @@ static void *waiter(void *arg)
 /* A thread that waits in the driver, and this one that ends its wait with a later call. */
 static void release(CUcontext ctx)
 {
-	static const char *const how[] = { "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize" };
-	struct wait w = { .ctx = ctx };
+	static const char *const how[] = {"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"};
+	struct wait w = {.ctx = ctx};
 	CUstream other;
 	pthread_t t;
 
