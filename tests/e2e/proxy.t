@@ -9,7 +9,7 @@ module=$(stat -c %i /sys/module/rgpu)
 
 passes "a program runs" $(gpu) $E2E/vadd
 passes "the proxy stops" $ctl proxy stop
-fails "a new program gets an error that names the proxy" "rgpu-proxy|proxy" $(gpu) $E2E/errors_drv init
+fails "a new program gets an error that names the proxy" "rgpu-proxy is not running" $(gpu) $E2E/errors_drv init
 lines=$(grep -vc '^cuInit: ' "$tmp/out")
 [ "$lines" -eq 1 ]
 result $? "… in one line" || diag <"$tmp/out"
@@ -49,16 +49,30 @@ wait $vadd
 result $? "the program with large copies ends with the right result"
 diag <"$tmp/vadd"
 
-# Servers that can't be had, seen through the proxy.
+# Servers that can't be had: the proxy's log says why, and programs say where to look.
 passes "the proxy stops" $ctl proxy stop
-dead=1
-$ctl proxy start 10.0.2.2:$dead "${RGPU_VM_KEY}" >"$tmp/ctl" 2>&1
-fails "a server that nobody runs" "refused|reach|server|proxy" $(gpu) $E2E/errors_drv init
-$ctl proxy stop >/dev/null 2>&1
+offline="no GPU stands behind /dev/rgpu0.*rgpu-proxy is not running or does not reach its server \(look at its log\)"
+
+refused() { # WHAT PATTERN SERVER KEY
+	$B/bin/rgpu-proxy --server "$3" --key "$4" >"$tmp/proxy.log" 2>&1 </dev/null &
+	local proxy=$!
+	until_true 30 grep -Eq "$2" "$tmp/proxy.log"
+	result $? "$1: the proxy's log says so" || diag <"$tmp/proxy.log"
+	fails "$1: a program's error says where to look" "$offline" $(gpu) $E2E/errors_drv init
+	[ "$(grep -vc '^cuInit: ' "$tmp/out")" -eq 1 ] && grep -q '^cuInit: CUDA_ERROR_NO_DEVICE' "$tmp/out"
+	result $? "… in one line, with CUDA's error" || diag <"$tmp/out"
+	kill $proxy
+	wait $proxy 2>/dev/null
+}
+refused "nobody listens" "refused.*is rgpu-server running" 10.0.2.2:1 "$RGPU_VM_KEY"
 $B/bin/rgpu-server --pair --key "$tmp/other" >/dev/null 2>&1
-$ctl proxy start "$RGPU_VM_SERVER" "$tmp/other" >"$tmp/ctl" 2>&1
-fails "a wrong key" "key|proxy" $(gpu) $E2E/errors_drv init
-$ctl proxy stop >/dev/null 2>&1
+refused "a wrong key" "refused the key.*use the key file" "$RGPU_VM_SERVER" "$tmp/other"
+$E2E/oldserver "$RGPU_VM_KEY" 99 0 >"$tmp/old" 2>/dev/null &
+old=$!
+until_true 30 test -s "$tmp/old"
+refused "another version" "versions differ.*1\.[0-9]+.*99\.0" 127.0.0.1:$(cat "$tmp/old") "$RGPU_VM_KEY"
+kill $old
+wait $old 2>/dev/null
 passes "the proxy is paired again" $ctl proxy start
 passes "the device is back" $ctl wait online 60
 passes "a program runs" $(gpu) $E2E/vadd
