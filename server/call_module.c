@@ -17,7 +17,9 @@ struct srv_module *srv_module(struct srv_call *c, uint64_t handle)
 
 void module_drop(struct srv_session *s, struct srv_module *m)
 {
-	(void)s;
+	pthread_rwlock_wrlock(&s->ranges_lock);
+	ranges_drop_of(&s->globals, m, 0);
+	pthread_rwlock_unlock(&s->ranges_lock);
 	free(m->image);
 	free(m->func);
 	free(m->param);
@@ -369,7 +371,9 @@ void srv_GLOBAL(struct srv_call *c)
 		r.bytes = bytes;
 		/* One that is listed already was asked for twice. */
 		pthread_rwlock_wrlock(&c->session->ranges_lock);
-		ranges_add(&c->session->globals, addr, bytes, x->device);
+		ranges_add(
+			&c->session->globals,
+			&(struct srv_range_entry){.addr = addr, .bytes = bytes, .device = x->device, .owner = m, .ctx = a.ctx});
 		pthread_rwlock_unlock(&c->session->ranges_lock);
 	}
 	srv_fail(c, status);

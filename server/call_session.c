@@ -78,7 +78,8 @@ static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
 	r = set_access(s, a->addr, a->bytes, a->device);
 	if (!r) {
 		pthread_rwlock_wrlock(&s->ranges_lock);
-		listed = ranges_add(&s->leases, a->addr, a->bytes, a->device);
+		listed = ranges_add(&s->leases,
+				    &(struct srv_range_entry){.addr = a->addr, .bytes = a->bytes, .device = a->device});
 		pthread_rwlock_unlock(&s->ranges_lock);
 		if (!listed)
 			r = CUDA_ERROR_INVALID_VALUE;
@@ -139,6 +140,7 @@ static struct srv_ctx *ctx_new(CUcontext real, unsigned device, bool primary)
 	x->device = device;
 	x->primary = primary;
 	pthread_mutex_init(&x->lock, NULL);
+	pthread_rwlock_init(&x->life, NULL);
 	return x;
 }
 
@@ -231,33 +233,57 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 		module_drop(s, real);
 }
 
+static void forget(struct srv_session *s, uint64_t ctx)
+{
+	session_drop_context(s, ctx, drop);
+	pthread_rwlock_wrlock(&s->ranges_lock);
+	ranges_drop_of(&s->globals, NULL, ctx);
+	pthread_rwlock_unlock(&s->ranges_lock);
+}
+
 /*
- * Calls that are still answered later hold the context's own structure: it stays, a few bytes until the session ends. Their
- * marks are asked once more and fail.
+ * Calls that are still answered later hold the context's own structure, so it stays, a few bytes until the session ends.
+ * The driver lets nothing run on when it has destroyed a context: what they waited for has come to its end.
  */
+static CUresult destroy(struct srv_session *s, struct srv_ctx *x, bool reset)
+{
+	CUdevice dev = s->device[x->device].dev;
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_rwlock_wrlock(&x->life);
+	if (!x->primary) {
+		r = drv_cuda.cuCtxDestroy_v2(x->real);
+	} else {
+		if (reset && drv_cuda.cuDevicePrimaryCtxReset_v2)
+			r = drv_cuda.cuDevicePrimaryCtxReset_v2(dev);
+		/* A driver may take a reset for the release of all references. */
+		if (!r)
+			r = drv_cuda.cuDevicePrimaryCtxRelease_v2(dev);
+		if (reset && r == CUDA_ERROR_INVALID_CONTEXT)
+			r = CUDA_SUCCESS;
+	}
+	x->dead = true;
+	pthread_rwlock_unlock(&x->life);
+	ctx_forget_current();
+	return r;
+}
+
 void srv_CTX_RELEASE(struct srv_call *c)
 {
 	struct rec_CTX_RELEASE a;
 	struct srv_ctx *x;
-	CUdevice dev;
 	void *real;
-	CUresult r = CUDA_SUCCESS;
 
-	if (!srv_body(c, &a, sizeof(a)) || !srv_take(c, KIND_context, a.handle, &real))
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.handle)))
 		return;
-	x = real;
-	dev = c->session->device[x->device].dev;
-	session_drop_context(c->session, a.handle, drop);
-	if (a.reset && drv_cuda.cuDevicePrimaryCtxReset_v2)
-		r = drv_cuda.cuDevicePrimaryCtxReset_v2(dev);
-	/* A driver may take a reset for the release of all references. */
-	if (x->primary && !r) {
-		r = drv_cuda.cuDevicePrimaryCtxRelease_v2(dev);
-		if (a.reset && r == CUDA_ERROR_INVALID_CONTEXT)
-			r = CUDA_SUCCESS;
+	if (!x->primary) {
+		srv_fail(c, CUDA_ERROR_INVALID_CONTEXT);
+		return;
 	}
-	ctx_forget_current();
-	srv_fail(c, r);
+	if (!srv_take(c, KIND_context, a.handle, &real))
+		return;
+	forget(c->session, a.handle);
+	srv_fail(c, destroy(c->session, real, a.reset));
 }
 
 void srv_CTX_DESTROY(struct srv_call *c)
@@ -274,9 +300,8 @@ void srv_CTX_DESTROY(struct srv_call *c)
 	}
 	if (!srv_take(c, KIND_context, a.handle, &real))
 		return;
-	session_drop_context(c->session, a.handle, drop);
-	srv_fail(c, drv_cuda.cuCtxDestroy_v2(x->real));
-	ctx_forget_current();
+	forget(c->session, a.handle);
+	srv_fail(c, destroy(c->session, real, false));
 }
 
 /* Leased memory has its access per device, whatever the contexts: what is leased later follows visible_to. */

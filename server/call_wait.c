@@ -63,9 +63,8 @@ static int32_t finish(struct srv_call *c, struct waits *w, int32_t status)
 	return status;
 }
 
-static int32_t waits_ready(struct srv_call *c)
+static int32_t ask(struct waits *w)
 {
-	struct waits *w = c->ready_arg;
 	CUresult r = ctx_enter(w->x);
 
 	while (!r && w->n) {
@@ -75,7 +74,23 @@ static int32_t waits_ready(struct srv_call *c)
 		if (!r)
 			mark_put(w->x, w->mark[--w->n]);
 	}
-	return finish(c, w, r);
+	return r;
+}
+
+static int32_t waits_ready(struct srv_call *c)
+{
+	struct waits *w = c->ready_arg;
+	int32_t status;
+
+	/* Being destroyed: by and by it is dead, and then all of its work has ended. */
+	if (pthread_rwlock_tryrdlock(&w->x->life))
+		return SRV_PENDING;
+	if (w->x->dead)
+		status = c->rec.flags & RGPU_REC_FENCE ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+	else
+		status = ask(w);
+	pthread_rwlock_unlock(&w->x->life);
+	return status == SRV_PENDING ? SRV_PENDING : finish(c, w, status);
 }
 
 static void answer(struct srv_call *c, struct waits *w)
@@ -162,12 +177,18 @@ static int32_t event_ready(struct srv_call *c)
 	struct rec_EVENT_SYNC a;
 	struct srv_slot event, ctx;
 	CUresult r = CUDA_SUCCESS;
+	struct srv_ctx *x;
 
 	memcpy(&a, c->body, sizeof(a));
 	if (session_find(c->session, KIND_event, a.hEvent, &event) && session_find(c->session, KIND_context, a.ctx, &ctx)) {
-		r = ctx_enter(ctx.real);
-		if (!r)
+		x = ctx.real;
+		if (pthread_rwlock_tryrdlock(&x->life))
+			return SRV_PENDING;
+		if (!x->dead)
+			r = ctx_enter(x);
+		if (!x->dead && !r)
 			r = drv_cuda.cuEventQuery(event.real);
+		pthread_rwlock_unlock(&x->life);
 	}
 	if (r == CUDA_ERROR_NOT_READY)
 		return SRV_PENDING;

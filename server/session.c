@@ -224,11 +224,12 @@ static unsigned above(const struct srv_ranges *r, uint64_t addr)
 	return lo;
 }
 
-bool ranges_add(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned device)
+bool ranges_add(struct srv_ranges *r, const struct srv_range_entry *e)
 {
-	unsigned at = above(r, addr);
+	unsigned at = above(r, e->addr);
 
-	if ((at && addr - r->list[at - 1].addr < r->list[at - 1].bytes) || (at < r->n && r->list[at].addr - addr < bytes))
+	if ((at && e->addr - r->list[at - 1].addr < r->list[at - 1].bytes) ||
+	    (at < r->n && r->list[at].addr - e->addr < e->bytes))
 		return false;
 	if (r->n == r->room) {
 		unsigned more = r->room ? r->room * 2 : 64;
@@ -240,9 +241,19 @@ bool ranges_add(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned de
 		r->room = more;
 	}
 	memmove(&r->list[at + 1], &r->list[at], (r->n - at) * sizeof(*r->list));
-	r->list[at] = (struct srv_range_entry){.addr = addr, .bytes = bytes, .device = device};
+	r->list[at] = *e;
 	r->n++;
 	return true;
+}
+
+void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->n; i++)
+		if (owner ? r->list[i].owner != owner : r->list[i].ctx != ctx)
+			r->list[kept++] = r->list[i];
+	r->n = kept;
 }
 
 bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned *device)

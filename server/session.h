@@ -41,6 +41,9 @@ struct srv_ctx {
 	CUcontext real;
 	unsigned device; /* index in the session */
 	bool primary;
+	/* Held for writing while the driver destroys the context; who asks about its streams from another thread only tries. */
+	pthread_rwlock_t life;
+	bool dead;		/* life */
 	pthread_mutex_t lock;	/* marks, streams */
 	struct srv_mark *marks; /* free ones */
 	CUstream *stream;
@@ -51,6 +54,8 @@ struct srv_ctx {
 struct srv_range_entry {
 	uint64_t addr, bytes;
 	unsigned device;
+	const void *owner; /* globals: the module */
+	uint64_t ctx;	   /* globals: the context that it is of */
 };
 
 /* Sorted by address. */
@@ -94,7 +99,9 @@ CUresult ctx_enter(struct srv_ctx *x);
 /* After a context was destroyed: no thread may believe that it is still current. */
 void ctx_forget_current(void);
 
-bool ranges_add(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned device);
+bool ranges_add(struct srv_ranges *r, const struct srv_range_entry *e); /* false: it overlaps another, or no memory */
+/* All of a module, or of a context. */
+void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx);
 bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned *device); /* that very entry */
 
 /* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */

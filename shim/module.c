@@ -171,10 +171,34 @@ static void collect(struct rgpu_obj *obj, void *arg)
 		d->list[d->n++] = m;
 }
 
+/* A library outlives contexts, its variables in one do not. */
+static void drop_globals(struct rgpu_obj *obj, void *context)
+{
+	struct module *m = obj->data;
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	for (struct global **at = &m->globals; *at;) {
+		struct global *g = *at;
+
+		if (g->context != context) {
+			at = &g->next;
+			continue;
+		}
+		*at = g->next;
+		heap_drop_global(g->addr);
+		free(g);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
 /* The server drops its half when the context dies. Handles of libraries in the context stay with their library. */
 void module_drop_context(struct rgpu_obj *context)
 {
 	struct dying d;
+
+	handle_each(KIND_library, drop_globals, context);
 
 	do {
 		d.context = context;

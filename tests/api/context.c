@@ -89,6 +89,7 @@ static void questions(void)
 
 static void created(CUcontext prim)
 {
+	char buf[100] = "";
 	CUcontext c, now;
 	CUdeviceptr p;
 	CUstream s;
@@ -105,6 +106,9 @@ static void created(CUcontext prim)
 	must(cuEventCreate(&e, 0));
 	is_cu(cuEventRecord(e, s), CUDA_SUCCESS);
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	/* Copies may be on their way when it dies. */
+	for (int i = 0; i < 20; i++)
+		must(cuMemcpyHtoDAsync(p, buf, 100, s));
 	is_cu(cuCtxDestroy(c), CUDA_SUCCESS);
 	cuCtxGetCurrent(&now);
 	ok(now == prim, "destroyed, it is current no more");
