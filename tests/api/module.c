@@ -154,6 +154,27 @@ static void library(void)
 	is_cu(cuMemcpyDtoH(&v, p, 4), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Variables of one module after the other, mostly where the last one's were: none is taken for a smaller, older one. */
+static void reloaded(void)
+{
+	char text[256], buf[8192] = "";
+	unsigned bad = 0;
+	CUdeviceptr p;
+	CUmodule one;
+	size_t n;
+
+	for (size_t size = 16; size <= sizeof(buf); size *= 2) {
+		sprintf(text, ".version 7.0\n.target sm_75\n.address_size 64\n.visible .global .align 16 .b8 g[%zu];\n", size);
+		must(cuModuleLoadData(&one, text));
+		must(cuModuleGetGlobal(&p, &n, one, "g"));
+		bad += n != size || cuMemcpyHtoD(p, buf, size) || cuMemcpyHtoD(p, buf, size + 1) != CUDA_ERROR_INVALID_VALUE;
+		must(cuModuleUnload(one));
+		bad += cuMemcpyHtoD(p, buf, 4) != CUDA_ERROR_INVALID_VALUE;
+	}
+	is_int(bad, 0, "variables of ten modules, one after the other");
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
 /* Larger than what travels in records: through buffer objects, the table behind it in bulk. */
 static void many(void)
 {
@@ -210,6 +231,7 @@ int main(void)
 	is_cu(cuModuleUnload(m), CUDA_SUCCESS);
 	bad_images();
 	library();
+	reloaded();
 	many();
 	return tap_done();
 }
