@@ -159,6 +159,41 @@ static void memory(void)
 	is_int(cudaGetLastError(), cudaErrorMemoryAllocation, "are remembered");
 }
 
+/* A box of 5 × 4 × 3 bytes in the midst of one of 9 × 6 × 5, up and down, filled before. */
+static void boxes(void)
+{
+	enum { W = 9, H = 6, D = 5 };
+	unsigned char up[W * H * D], down[W * H * D];
+	struct cudaPitchedPtr d;
+	struct cudaExtent all = {W, H, D}, box = {5, 4, 3};
+	struct cudaMemcpy3DParms p = {
+		.srcPtr = {up, W, W, H}, .srcPos = {2, 1, 1}, .dstPos = {1, 2, 2}, .extent = box, .kind = cudaMemcpyHostToDevice};
+	bool right = true;
+
+	for (unsigned int i = 0; i < sizeof(up); i++)
+		up[i] = i;
+	is_int(cudaMalloc3D(&d, all), cudaSuccess, "cudaMalloc3D");
+	is_int(cudaMemset3D(d, 7, all), cudaSuccess, "cudaMemset3D");
+	is_int(cudaMemset3D(d, 8, (struct cudaExtent){2, 2, 2}), cudaSuccess, "a corner of it");
+	p.dstPtr = d;
+	is_int(cudaMemcpy3D(&p), cudaSuccess, "cudaMemcpy3D up");
+	p = (struct cudaMemcpy3DParms){.srcPtr = d, .dstPtr = {down, W, W, H}, .extent = all, .kind = cudaMemcpyDefault};
+	is_int(cudaMemcpy3D(&p), cudaSuccess, "cudaMemcpy3D down");
+	for (int z = 0; z < D; z++)
+		for (int y = 0; y < H; y++)
+			for (int x = 0; x < W; x++) {
+				bool in = x >= 1 && x < 6 && y >= 2 && y < 6 && z >= 2;
+				int want = in ? up[((z - 1) * H + y - 1) * W + x + 1] : x < 2 && y < 2 && z < 2 ? 8 : 7;
+
+				right = right && down[(z * H + y) * W + x] == want;
+			}
+	ok(right, "every byte is where it belongs");
+	p.extent.width = W + 1;
+	is_int(cudaMemcpy3D(&p), cudaErrorInvalidPitchValue, "rows that overlap");
+	is_int(cudaGetLastError(), cudaErrorInvalidPitchValue, "are remembered");
+	is_int(cudaFree(d.ptr), cudaSuccess, "cudaFree");
+}
+
 /* As nvcc lays it out: a wrapper, a container with one entry, uncompressed PTX. */
 static struct {
 	struct {
@@ -395,6 +430,7 @@ int main(void)
 	devices();
 	errors();
 	memory();
+	boxes();
 	configuration();
 	launches();
 	library();
