@@ -58,7 +58,11 @@ VM_TESTS := $(sort $(wildcard tests/vm/*.t))
 # No test runs for ever: on time-out it gets TERM, so that what it started is stopped too.
 PROVE := prove --jobs 2 --failures --comments --timer --exec 'timeout --foreground -k 20 1200'
 
-export B CUDA_HOME NVCC
+export B
+# Before set-up there is no toolkit yet: the make after it must look again.
+ifneq ($(CUDA_HOME),)
+export CUDA_HOME NVCC
+endif
 
 .PHONY: setup
 setup:
