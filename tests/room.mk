@@ -42,6 +42,13 @@ $(E2E_DIR)/oldserver: tests/e2e/oldserver.c $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-base.a $(LIBS_BASE)
 
+# The runtime's unit test, over rgpu.
+E2E_PROGRAMS += $(E2E_DIR)/cudart_api
+
+$(E2E_DIR)/cudart_api: tests/cudart/api.c tests/tap.h $(B)/lib/libcudart.so.13
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcudart.so.13 -lpthread
+
 $(E2E_DIR)/kernels.ptx: tests/e2e/kernels.cu
 	@mkdir -p $(@D)
 	$(NVCC) -ptx -o $@ $<
