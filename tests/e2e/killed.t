@@ -23,7 +23,7 @@ for signal in KILL TERM; do
 	kill -$signal $pid
 	wait $pid 2>/dev/null
 	# An end of the connection leaves 2 s, the module's word none. The rest is room for a slow machine.
-	until_true 10 free_again
+	until_true 30 free_again
 	result $? "after SIG$signal the server is free of it, and of its memory" || diag <"$tmp/smi"
 done
 
@@ -44,7 +44,7 @@ if [ $TRANSPORT = direct ]; then
 	[ $? -eq 1 ] && grep -q 'cudaError' "$tmp/out"
 	result $? "… with a CUDA error, not with a fresh GPU" || diag <"$tmp/out"
 	none() { [ "$(workers)" -eq 0 ]; }
-	until_true 10 none
+	until_true 30 none
 	result $? "no worker process is left"
 fi
 passes "another program runs" $(gpu) $E2E/vadd
