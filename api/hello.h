@@ -9,7 +9,15 @@
 #define RGPU_API_VERSION 1	     /* of the tables: rows are only added, so an older one is a subset */
 #define RGPU_HELLO_ENV	 2048	     /* bytes of environment at most */
 
-/* Behind it env_len bytes of NAME=VALUE strings, each with its NUL: variables of the allow-list only. */
+/*
+ * Variables that change what the driver does and that name nothing of either machine. All others stay at home: the driver's name
+ * files to write and libraries to load, and above all CUDA_VISIBLE_DEVICES, which is applied by the client.
+ */
+#define RGPU_HELLO_NAMES                                                                                                         \
+	"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING",                \
+		"CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT", "CUDA_CACHE_DISABLE", "CUDA_AUTO_BOOST", "CUDA_SCALE_LAUNCH_QUEUES"
+
+/* Behind it env_len bytes of NAME=VALUE strings, each with its NUL: RGPU_HELLO_NAMES only. */
 struct rgpu_shim_hello {
 	uint32_t magic;
 	uint32_t api_version;

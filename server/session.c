@@ -346,6 +346,17 @@ bool session_has_text(struct srv_session *s)
 
 /* Opening and closing. */
 
+/* The client's word is not taken for it: others of the driver's variables name libraries to load and files to write. */
+static const char *may_set(const char *name, size_t len)
+{
+	static const char *const allowed[] = {RGPU_HELLO_NAMES};
+
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
+		if (strlen(allowed[i]) == len && !memcmp(allowed[i], name, len))
+			return allowed[i];
+	return NULL;
+}
+
 static int take_hello(const uint8_t *data, uint32_t len, char *why, size_t why_size)
 {
 	struct rgpu_shim_hello h;
@@ -367,15 +378,10 @@ static int take_hello(const uint8_t *data, uint32_t len, char *why, size_t why_s
 	}
 	env = (const char *)data + sizeof(h);
 	for (end = env + h.env_len; env < end; env += strlen(env) + 1) {
-		const char *eq = strchr(env, '=');
-		char name[64];
+		const char *eq = strchr(env, '='), *name;
 
-		/* The client may set what the driver reads, and nothing else of this process. */
-		if (!eq || strncmp(env, "CUDA_", 5) || eq - env >= (long)sizeof(name) ||
-		    !strncmp(env, "CUDA_VISIBLE_DEVICES", eq - env))
+		if (!eq || !(name = may_set(env, eq - env)))
 			continue;
-		memcpy(name, env, eq - env);
-		name[eq - env] = 0;
 		setenv(name, eq + 1, 1);
 	}
 	return 0;

@@ -14,15 +14,7 @@
 
 extern char **environ;
 
-/*
- * Variables that change what the driver does and that name nothing of this machine. All others, and above all
- * CUDA_VISIBLE_DEVICES, which is applied here, stay at home.
- */
-static const char *const allowed[] = {
-	"CUDA_LAUNCH_BLOCKING",	    "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING",
-	"CUDA_FORCE_PTX_JIT",	    "CUDA_DISABLE_PTX_JIT",	   "CUDA_CACHE_DISABLE",  "CUDA_AUTO_BOOST",
-	"CUDA_SCALE_LAUNCH_QUEUES",
-};
+static const char *const allowed[] = {RGPU_HELLO_NAMES};
 
 static bool is_allowed(const char *var)
 {
