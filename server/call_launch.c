@@ -75,7 +75,7 @@ void srv_LAUNCH(struct srv_call *c)
 	CUlaunchAttribute attr[ATTRS_MAX + 1];
 	uint32_t at = sizeof(struct rec_LAUNCH);
 	const void *attrs, *packed;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	struct srv_func *f;
 	struct rec_LAUNCH a;
 	CUfunction real;
@@ -109,7 +109,7 @@ void srv_LAUNCH(struct srv_call *c)
 void srv_FUNC_SET(struct srv_call *c)
 {
 	struct rec_FUNC_SET a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	CUfunction real;
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
@@ -123,7 +123,7 @@ void srv_FUNC_SET(struct srv_call *c)
 void srv_FUNC_CACHE(struct srv_call *c)
 {
 	struct rec_FUNC_CACHE a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	CUfunction real;
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
@@ -138,7 +138,7 @@ void srv_OCCUPANCY(struct srv_call *c)
 {
 	struct rep_OCCUPANCY r = {0};
 	struct rec_OCCUPANCY a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	CUfunction real;
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))

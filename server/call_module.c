@@ -2,29 +2,81 @@
 /* Loads modules and libraries, and makes the table of their kernels. */
 #include "server/call_module.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define IMAGE_MAX (2ull << 30)
 #define LOG_BYTES 8192u
 
-struct srv_module *srv_module(struct srv_call *c, uint64_t handle)
+static void unref(struct srv_module *m)
 {
-	void *m;
-
-	return srv_use(c, SRV_HANDLE_KIND(handle) == KIND_library ? KIND_library : KIND_module, handle, &m) ? m : NULL;
-}
-
-void module_drop(struct srv_session *s, struct srv_module *m)
-{
-	pthread_rwlock_wrlock(&s->ranges_lock);
-	ranges_drop_of(&s->globals, m, 0);
-	pthread_rwlock_unlock(&s->ranges_lock);
+	if (--m->refs)
+		return;
+	pthread_rwlock_destroy(&m->life);
 	free(m->image);
 	free(m->func);
 	free(m->param);
 	free(m->table);
 	free(m);
+}
+
+void module_put(struct srv_module **m)
+{
+	if (!*m)
+		return;
+	pthread_rwlock_unlock(&(*m)->life);
+	unref(*m);
+}
+
+static void count_ref(void *m)
+{
+	((struct srv_module *)m)->refs++;
+}
+
+struct srv_module *srv_module(struct srv_call *c, uint64_t handle, bool change)
+{
+	struct srv_module *m;
+	struct srv_slot slot;
+
+	if (!session_hold(c->session, SRV_HANDLE_KIND(handle) == KIND_library ? KIND_library : KIND_module, handle, &slot,
+			  count_ref)) {
+		srv_fail(c, CUDA_ERROR_INVALID_HANDLE);
+		return NULL;
+	}
+	m = slot.real;
+	if (change)
+		pthread_rwlock_wrlock(&m->life);
+	else
+		pthread_rwlock_rdlock(&m->life);
+	if (m->dead) {
+		module_put(&m);
+		srv_fail(c, CUDA_ERROR_INVALID_HANDLE);
+		return NULL;
+	}
+	return m;
+}
+
+static void unload_real(struct srv_module *m)
+{
+	if (m->real && m->library)
+		drv_cuda.cuLibraryUnload(m->real);
+	else if (m->real)
+		drv_cuda.cuModuleUnload(m->real);
+	m->real = NULL;
+}
+
+void module_drop(struct srv_session *s, struct srv_module *m, bool unload)
+{
+	pthread_rwlock_wrlock(&m->life);
+	if (unload)
+		unload_real(m);
+	m->dead = true;
+	pthread_rwlock_wrlock(&s->ranges_lock);
+	ranges_drop_of(&s->globals, m, 0);
+	pthread_rwlock_unlock(&s->ranges_lock);
+	pthread_rwlock_unlock(&m->life);
+	unref(m);
 }
 
 void srv_LOAD_BEGIN(struct srv_call *c)
@@ -50,6 +102,8 @@ void srv_LOAD_BEGIN(struct srv_call *c)
 		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
+	pthread_rwlock_init(&m->life, NULL);
+	m->refs = 1;
 	m->library = a.is_library;
 	m->bytes = a.bytes;
 	srv_put(c, kind, a.module, m, a.is_library ? 0 : a.ctx);
@@ -59,10 +113,10 @@ void srv_LOAD_BEGIN(struct srv_call *c)
 void srv_LOAD_DATA(struct srv_call *c)
 {
 	struct rec_LOAD_DATA a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	const uint8_t *src;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module)))
+	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, true)))
 		return;
 	src = a.inlined ? c->body + sizeof(a) : c->payload;
 	if (m->ended || a.off != m->got || a.bytes > m->bytes - m->got ||
@@ -78,9 +132,9 @@ void srv_LOAD_DATA(struct srv_call *c)
 void srv_LOAD_OPTION(struct srv_call *c)
 {
 	struct rec_LOAD_OPTION a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module)))
+	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, true)))
 		return;
 	switch (a.option) {
 	case CU_JIT_TARGET_FROM_CUCONTEXT:
@@ -111,35 +165,81 @@ void srv_LOAD_OPTION(struct srv_call *c)
 	m->value[m->noptions++] = (void *)a.value;
 }
 
+static bool inside(const struct srv_module *m, uint64_t off, uint64_t bytes)
+{
+	return off <= m->bytes && bytes <= m->bytes - off;
+}
+
+/* All that a cubin's headers point to lies in it: the driver is not told where it ends. */
+static bool whole_elf(const struct srv_module *m)
+{
+	Elf64_Ehdr e;
+
+	if (m->bytes < sizeof(e))
+		return false;
+	memcpy(&e, m->image, sizeof(e));
+	if (e.e_ident[EI_CLASS] != ELFCLASS64 || (e.e_shnum && e.e_shentsize != sizeof(Elf64_Shdr)) ||
+	    (e.e_phnum && e.e_phentsize != sizeof(Elf64_Phdr)) ||
+	    !inside(m, e.e_shoff, e.e_shnum * sizeof(Elf64_Shdr)) || !inside(m, e.e_phoff, e.e_phnum * sizeof(Elf64_Phdr)))
+		return false;
+	for (unsigned i = 0; i < e.e_shnum; i++) {
+		Elf64_Shdr s;
+
+		memcpy(&s, m->image + e.e_shoff + i * sizeof(s), sizeof(s));
+		if (s.sh_type != SHT_NOBITS && !inside(m, s.sh_offset, s.sh_size))
+			return false;
+	}
+	for (unsigned i = 0; i < e.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		memcpy(&p, m->image + e.e_phoff + i * sizeof(p), sizeof(p));
+		if (!inside(m, p.p_offset, p.p_filesz))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The client sends one image, unpacked: a text or a cubin. Of what else a driver takes, it would follow the pointer in a wrapper and
+ * believe the lengths in a container: of a client neither may be had. Both begin with bytes that no text begins with.
+ */
+static CUresult check_image(const struct srv_module *m)
+{
+	if (m->bytes >= SELFMAG && !memcmp(m->image, ELFMAG, SELFMAG)) {
+		if (!driver_takes_elf())
+			return CUDA_ERROR_NO_BINARY_FOR_GPU;
+		return whole_elf(m) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+	}
+	for (unsigned i = 0; i < 4 && m->image[i]; i++)
+		if (m->image[i] & 0x80)
+			return CUDA_ERROR_INVALID_IMAGE;
+	return CUDA_SUCCESS;
+}
+
 static CUresult load(struct srv_module *m, char *log)
 {
 	CUjit_option option[26];
 	void *value[26];
 	unsigned n = m->noptions;
+	CUresult r;
 
+	/* A text must end, whatever the client sent. */
+	m->image[m->bytes] = 0;
+	r = check_image(m);
+	if (r)
+		return r;
 	memcpy(option, m->option, n * sizeof(*option));
 	memcpy(value, m->value, n * sizeof(*value));
 	option[n] = CU_JIT_ERROR_LOG_BUFFER;
 	value[n++] = log;
 	option[n] = CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
 	value[n++] = (void *)(uintptr_t)LOG_BYTES;
-	/* A text must end, whatever the client sent. */
-	m->image[m->bytes] = 0;
 	if (!m->library)
 		return drv_cuda.cuModuleLoadDataEx((CUmodule *)&m->real, m->image, n, option, value);
 	if (!drv_cuda.cuLibraryLoadData || !drv_cuda.cuLibraryGetKernelCount || !drv_cuda.cuLibraryEnumerateKernels ||
 	    !drv_cuda.cuKernelGetName || !drv_cuda.cuKernelGetParamInfo || !drv_cuda.cuKernelGetFunction)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return drv_cuda.cuLibraryLoadData((CUlibrary *)&m->real, m->image, option, value, n, NULL, NULL, 0);
-}
-
-static void unload(struct srv_module *m)
-{
-	if (m->real && m->library)
-		drv_cuda.cuLibraryUnload(m->real);
-	else if (m->real)
-		drv_cuda.cuModuleUnload(m->real);
-	m->real = NULL;
 }
 
 static CUresult enumerate(struct srv_module *m)
@@ -270,13 +370,13 @@ void srv_LOAD_END(struct srv_call *c)
 	struct rep_LOAD_END r = {0};
 	char log[LOG_BYTES] = "";
 	struct rec_LOAD_END a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	unsigned device = 0;
 	struct srv_ctx *x;
 	CUresult status;
 	uint64_t rest;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module)))
+	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, true)))
 		return;
 	if (a.ctx) {
 		x = srv_context(c, a.ctx);
@@ -292,7 +392,7 @@ void srv_LOAD_END(struct srv_call *c)
 	if (!status)
 		status = tabulate(m, c->session->device[device].dev);
 	if (status)
-		unload(m);
+		unload_real(m);
 	m->ended = true;
 	free(m->image);
 	m->image = NULL;
@@ -320,9 +420,9 @@ void srv_LOAD_END(struct srv_call *c)
 void srv_LOAD_TABLE(struct srv_call *c)
 {
 	struct rec_LOAD_TABLE a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module)))
+	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, false)))
 		return;
 	if (a.off > m->table_bytes)
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
@@ -341,8 +441,7 @@ void srv_UNLOAD(struct srv_call *c)
 		return;
 	if (!srv_take(c, SRV_HANDLE_KIND(a.module) == KIND_library ? KIND_library : KIND_module, a.module, &real))
 		return;
-	unload(real);
-	module_drop(c->session, real);
+	module_drop(c->session, real, true);
 }
 
 void srv_GLOBAL(struct srv_call *c)
@@ -350,14 +449,14 @@ void srv_GLOBAL(struct srv_call *c)
 	struct rep_GLOBAL r = {0};
 	uint32_t at = sizeof(struct rec_GLOBAL);
 	struct rec_GLOBAL a;
-	struct srv_module *m;
+	MODULE_REF *m = NULL;
 	struct srv_ctx *x;
 	const char *name;
 	CUdeviceptr addr;
 	size_t bytes;
 	CUresult status;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(name = srv_string(c, &at, a.name_n)) || !(m = srv_module(c, a.module)) ||
+	if (!srv_body(c, &a, sizeof(a)) || !(name = srv_string(c, &at, a.name_n)) || !(m = srv_module(c, a.module, false)) ||
 	    !(x = srv_context(c, a.ctx)) || !srv_enter(c, a.ctx))
 		return;
 	if (!m->real || (m->library && !drv_cuda.cuLibraryGetGlobal)) {
@@ -382,7 +481,7 @@ void srv_GLOBAL(struct srv_call *c)
 
 struct srv_func *srv_function(struct srv_call *c, uint64_t module, uint32_t index, struct srv_module **out, CUfunction *real)
 {
-	struct srv_module *m = srv_module(c, module);
+	struct srv_module *m = *out = srv_module(c, module, false);
 	struct srv_func *f;
 	CUresult r;
 
@@ -393,7 +492,6 @@ struct srv_func *srv_function(struct srv_call *c, uint64_t module, uint32_t inde
 		return NULL;
 	}
 	f = &m->func[index];
-	*out = m;
 	*real = f->real;
 	if (!m->library)
 		return f;

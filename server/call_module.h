@@ -12,7 +12,14 @@ struct srv_func {
 	uint32_t param_bytes;
 };
 
+/*
+ * Lanes share modules, and one may unload what another is about to use. The table has a reference, and every call that works on
+ * a module (MODULE_REF); the last one frees it. @life is held by such a call, for writing when it changes the module.
+ */
 struct srv_module {
+	_Atomic unsigned refs;
+	pthread_rwlock_t life; /* of all below, and over the driver's calls; inside it: handles_lock, ranges_lock */
+	bool dead;	       /* unloaded, or gone with its context */
 	bool library, ended;
 	uint8_t *image;
 	uint64_t bytes, got;
@@ -28,11 +35,18 @@ struct srv_module {
 	uint64_t table_bytes;
 };
 
-/* A handle of either kind. NULL: the status is set. */
-struct srv_module *srv_module(struct srv_call *c, uint64_t handle);
-/* One that was loaded, and its @index'th kernel in the context that is current. NULL: the status is set. */
+/* A call's hold on a module, let go where the variable ends. */
+#define MODULE_REF __attribute__((cleanup(module_put))) struct srv_module
+void module_put(struct srv_module **m);
+
+/* A handle of either kind, for a MODULE_REF; @change: alone. NULL: the status is set. */
+struct srv_module *srv_module(struct srv_call *c, uint64_t handle, bool change);
+/*
+ * One that was loaded, and its @index'th kernel in the context that is current. *m, a MODULE_REF, holds it. NULL: the status is
+ * set.
+ */
 struct srv_func *srv_function(struct srv_call *c, uint64_t module, uint32_t index, struct srv_module **m, CUfunction *real);
-/* Frees ours; the driver's part died with its context. */
-void module_drop(struct srv_session *s, struct srv_module *m);
+/* It is off the table: waits for the calls that use it, unloads it from the driver with @unload, and lets the reference go. */
+void module_drop(struct srv_session *s, struct srv_module *m, bool unload);
 
 #endif

@@ -230,7 +230,7 @@ void srv_CTX_CREATE(struct srv_call *c)
 static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 {
 	if (kind == KIND_module || kind == KIND_library)
-		module_drop(s, real);
+		module_drop(s, real, false);
 }
 
 static void forget(struct srv_session *s, uint64_t ctx)

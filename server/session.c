@@ -50,7 +50,7 @@ static struct srv_slot *slot_of(struct srv_session *s, enum rgpu_kind kind, uint
 	return *chunk ? &(*chunk)[i % SRV_HANDLE_CHUNK] : NULL;
 }
 
-bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out)
+bool session_hold(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out, void (*hold)(void *real))
 {
 	struct srv_slot *slot;
 	bool found;
@@ -58,10 +58,18 @@ bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, s
 	pthread_mutex_lock(&s->handles_lock);
 	slot = slot_of(s, kind, handle, false);
 	found = slot && slot->handle == handle;
-	if (found)
+	if (found) {
 		*out = *slot;
+		if (hold)
+			hold(slot->real);
+	}
 	pthread_mutex_unlock(&s->handles_lock);
 	return found;
+}
+
+bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out)
+{
+	return session_hold(s, kind, handle, out, NULL);
 }
 
 static bool bad_handle(struct srv_call *c, enum rgpu_kind kind)

@@ -89,6 +89,8 @@ struct srv_session {
 
 /* session.c: handles without a call. NULL: none. The slot's content is copied under the lock. */
 bool session_find(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out);
+/* The same, and @hold is told of the object while it cannot go. */
+bool session_hold(struct srv_session *s, enum rgpu_kind kind, uint64_t handle, struct srv_slot *out, void (*hold)(void *real));
 /* Kills all handles that die with a context, and gives each to @fn. */
 void session_drop_context(struct srv_session *s, uint64_t ctx,
 			  void (*fn)(struct srv_session *s, enum rgpu_kind kind, void *real));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Records that no library of ours would write: the worker answers each with a status and goes on. */
+#include <pthread.h>
 #include <rgpu_wire.h>
 #include "rgpu_ops.h"
 #include "shim/call.h"
@@ -118,6 +119,112 @@ static int send_one(uint16_t op, bool fence)
 	return 0;
 }
 
+/* Loading, by hand: an image of what a client's library would never send, or the same module on two lanes at a time. */
+
+#define MODULE	(0x5247ull << 48 | 4ull << 44 | 1ull << 24 | 5000)
+#define IMAGE	49152u
+#define PART	40000u
+#define LOADERS 3
+#define LOADS	1500
+
+static int load_begin(uint64_t bytes)
+{
+	struct rec_LOAD_BEGIN *b;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, OP_LOAD_BEGIN) || !(b = rgpu_begin(&c, 0, 0, sizeof(*b))))
+		return 1;
+	*b = (struct rec_LOAD_BEGIN){.ctx = c.ctx, .module = MODULE, .bytes = bytes};
+	rgpu_send(&c);
+	return 0;
+}
+
+static int load_data(const void *image, uint32_t n)
+{
+	struct rec_LOAD_DATA *b;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, OP_LOAD_DATA) || !(b = rgpu_begin(&c, 0, 0, sizeof(*b) + n)))
+		return 1;
+	*b = (struct rec_LOAD_DATA){.module = MODULE, .bytes = n, .inlined = n};
+	memcpy(b + 1, image, n);
+	rgpu_send(&c);
+	return 0;
+}
+
+static int load_end(void)
+{
+	struct rec_LOAD_END *b;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, OP_LOAD_END) || !(b = rgpu_begin(&c, RGPU_REC_FENCE, 0, sizeof(*b))))
+		return -1;
+	c.mute = true;
+	*b = (struct rec_LOAD_END){.ctx = c.ctx, .module = MODULE};
+	return rgpu_fence(&c, NULL, 0);
+}
+
+static int unload(void)
+{
+	struct rec_UNLOAD *b;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, OP_UNLOAD) || !(b = rgpu_begin(&c, 0, 0, sizeof(*b))))
+		return 1;
+	*b = (struct rec_UNLOAD){.ctx = c.ctx, .module = MODULE};
+	rgpu_send(&c);
+	return 0;
+}
+
+static void *loader(void *ctx)
+{
+	static const uint8_t image[PART];
+	long bad = 0;
+
+	cuCtxSetCurrent(ctx);
+	for (int i = 0; i < LOADS && !bad; i++) {
+		bad = load_begin(IMAGE) || load_data(image, PART) || load_data(image, PART);
+		if (!bad && i % 3 == 0)
+			bad = load_end() < 0;
+		bad = bad || unload();
+	}
+	return (void *)bad;
+}
+
+static void loads(CUcontext ctx)
+{
+	/* A wrapper, as in a program's data: its pointer is for the driver of that same process. */
+	const struct {
+		uint32_t magic, version;
+		uint64_t container, unused;
+	} wrapper = {0x466243b1, 1, 0x1000, 0};
+	/* A container that says more than there is. */
+	const struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t bytes;
+	} container = {0xba55ed50, 1, 16, 1ull << 40};
+	pthread_t t[LOADERS];
+	void *bad;
+	long sum = 0;
+
+	load_begin(sizeof(wrapper));
+	load_data(&wrapper, sizeof(wrapper));
+	is_int(load_end(), CUDA_ERROR_INVALID_IMAGE, "a pointer that came over the wire is not followed");
+	unload();
+	load_begin(sizeof(container));
+	load_data(&container, sizeof(container));
+	is_int(load_end(), CUDA_ERROR_INVALID_IMAGE, "a container is not believed");
+	unload();
+	for (int i = 0; i < LOADERS; i++)
+		pthread_create(&t[i], NULL, loader, ctx);
+	for (int i = 0; i < LOADERS; i++) {
+		pthread_join(t[i], &bad);
+		sum += (long)bad;
+	}
+	is_int(sum, 0, "%d threads load and unload one and the same module, and the session lives", LOADERS);
+}
+
 int main(void)
 {
 	CUdeviceptr d, e;
@@ -141,6 +248,7 @@ int main(void)
 	for (int i = 0; i < ROUNDS && !bad; i++)
 		bad = send_one(ops[rnd() % (sizeof(ops) / sizeof(*ops))], rnd() % 4 == 0);
 	is_int(bad, 0, "%d records of rubbish, and the session lives", ROUNDS);
+	loads((CUcontext)good[0]);
 	/* Earlier failures are told by now, or by one of these. */
 	for (int i = 0; i < 10; i++)
 		cuStreamQuery(NULL);
