@@ -140,6 +140,7 @@ static struct srv_ctx *ctx_new(CUcontext real, unsigned device, bool primary)
 	x->device = device;
 	x->primary = primary;
 	pthread_mutex_init(&x->lock, NULL);
+	pthread_mutex_init(&x->streams_lock, NULL);
 	pthread_rwlock_init(&x->life, NULL);
 	return x;
 }

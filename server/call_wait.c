@@ -266,8 +266,8 @@ static void sync_by_thread(struct srv_call *c, struct srv_ctx *x)
 	c->ready = blocked_ready;
 }
 
-/* Marks every stream of the context that is not idle. The list is copied: the driver is not called under the lock. */
-static void sync_by_marks(struct srv_call *c, struct srv_ctx *x, CUstream *stream, unsigned n)
+/* Marks each of the streams that is not idle. streams_lock is held: another lane may be about to destroy one. */
+static void sync_by_marks(struct srv_call *c, struct srv_ctx *x, const CUstream *stream, unsigned n)
 {
 	struct waits *w = calloc(1, sizeof(*w) + n * sizeof(*w->mark));
 	CUresult r = w ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -304,15 +304,16 @@ void srv_CTX_SYNC(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_enter(c, a.ctx))
 		return;
 	begin_answer(c);
-	pthread_mutex_lock(&x->lock);
+	pthread_mutex_lock(&x->streams_lock);
 	n = x->unlisted ? STREAMS_ASKED + 1 : x->nstreams;
 	if (n <= STREAMS_ASKED && n)
 		memcpy(stream, x->stream, n * sizeof(*stream));
-	pthread_mutex_unlock(&x->lock);
-	if (n > STREAMS_ASKED || atomic_load(&c->session->per_thread)) {
-		sync_by_thread(c, x);
+	if (n <= STREAMS_ASKED && !atomic_load(&c->session->per_thread)) {
+		stream[n++] = NULL; /* the legacy stream */
+		sync_by_marks(c, x, stream, n);
+		pthread_mutex_unlock(&x->streams_lock);
 		return;
 	}
-	stream[n++] = NULL; /* the legacy stream */
-	sync_by_marks(c, x, stream, n);
+	pthread_mutex_unlock(&x->streams_lock);
+	sync_by_thread(c, x);
 }

@@ -116,7 +116,7 @@ static void list_stream(struct srv_call *c, uint64_t ctx, CUstream stream, bool 
 	if (!session_find(c->session, KIND_context, ctx, &slot))
 		return;
 	x = slot.real;
-	pthread_mutex_lock(&x->lock);
+	pthread_mutex_lock(&x->streams_lock);
 	if (add) {
 		if (x->nstreams == x->room) {
 			unsigned more = x->room ? x->room * 2 : 16;
@@ -137,7 +137,7 @@ static void list_stream(struct srv_call *c, uint64_t ctx, CUstream stream, bool 
 			x->stream[i] = x->stream[--x->nstreams];
 			break;
 		}
-	pthread_mutex_unlock(&x->lock);
+	pthread_mutex_unlock(&x->streams_lock);
 }
 
 void srv_put(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void *real, uint64_t ctx)

@@ -44,8 +44,10 @@ struct srv_ctx {
 	/* Held for writing while the driver destroys the context; who asks about its streams from another thread only tries. */
 	pthread_rwlock_t life;
 	bool dead;		/* life */
-	pthread_mutex_t lock;	/* marks, streams */
+	pthread_mutex_t lock;	/* marks; inside streams_lock */
 	struct srv_mark *marks; /* free ones */
+	/* Of the list. Held while the driver is asked about its streams, too: one leaves the list before it is destroyed. */
+	pthread_mutex_t streams_lock;
 	CUstream *stream;
 	unsigned nstreams, room;
 	bool unlisted; /* there was no memory to list one */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Streams and events: order, waiting that holds nobody up, and what costs no round trip. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include "tests/api/serve.h"
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end);
@@ -173,12 +174,46 @@ static void costs(void)
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
 }
 
+static atomic_bool churned;
+
+static void *churn(void *arg)
+{
+	CUstream s;
+	long bad = 0;
+
+	cuCtxSetCurrent(arg);
+	/* The question is a round trip, so that this thread's calls lie between the other's. */
+	for (int i = 0; i < 6000; i++)
+		bad += cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) || cuStreamQuery(s) || cuStreamDestroy(s);
+	churned = true;
+	return (void *)bad;
+}
+
+/* Waiting for the context while another thread's streams come and go. */
+static void waits_and_ends(CUcontext ctx)
+{
+	unsigned waits = 0, bad = 0;
+	pthread_t t;
+	void *r;
+
+	pthread_create(&t, NULL, churn, ctx);
+	while (!churned) {
+		bad += cuCtxSynchronize() != CUDA_SUCCESS;
+		waits++;
+	}
+	pthread_join(t, &r);
+	is_int((long)r, 0, "another thread makes and ends streams");
+	is_int(bad, 0, "no wait for the context fails");
+	printf("# %u waits\n", waits);
+}
+
 int main(void)
 {
 	CUcontext c;
 
 	serve(NULL, 1);
 	c = primary();
+	waits_and_ends(c);
 	streams();
 	events();
 	release(c);
