@@ -90,7 +90,7 @@ guest-lists:
 # The module for both guest kernels; `make kmod KDIR=…` (kmod/room.mk) builds it for one.
 .PHONY: modules
 modules:
-	@for v in 6.1 6.12; do \
+	@for v in $(or $(KERNELS),6.1 6.12); do \
 		kdir=$$(scripts/setup --kernel $$v kdir) || { echo "modules: none for $$v, its guests will not start" >&2; continue; }; \
 		$(MAKE) --no-print-directory kmod KDIR="$$kdir" || exit; \
 	done
@@ -176,7 +176,7 @@ help:
 	@echo 'make check-asan      the unit tests under ASan and UBSan, in $(B)/asan'
 	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
 	@echo 'make bench           launches per second, calls and copies against raw TLS'
-	@echo 'make modules         rgpu.ko for the two guest kernels; kmod KDIR=… for another'
+	@echo 'make modules         rgpu.ko for the two guest kernels (KERNELS=6.1 for one); kmod KDIR=… for another'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
 	@echo 'make format-check    clang-format has nothing to say'
 	@echo 'make clean           remove $(B)'
