@@ -324,7 +324,7 @@ class Parser:
         return Arg(m[1] or 'in', base, param, m[3], m[4], attrs)
 
     def check_expr(self, row, text, what):
-        known = {a.name for a in row.args if a.dir == 'in' and not a.length and (a.base in SCALARS or a.base == 'enum')}
+        known = {a.name for a in row.args if a.dir == 'in' and not a.length and (a.base in SCALARS or a.base in ('enum', 'dptr'))}
         for word in re.findall(r'[A-Za-z_]\w*', text):
             if word not in known and word not in C_WORDS and not re.fullmatch(r'(u?l?l?)', word.lower()):
                 self.refuse(f'{what} "{text}" uses "{word}", which is no scalar argument of {row.name}')

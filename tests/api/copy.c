@@ -139,6 +139,10 @@ static void device(void)
 	is_int(bad, 0, "fills, in one dimension and two");
 	is_cu(cuMemsetD32(a, 0, (1 << 18) + 1), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemsetD2D8(a, 4, 0, 10, 3), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD16(a + 1, 0, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD32(a + 2, 0, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemsetD2D32(a, 42, 0, 10, 3), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamQuery(NULL), CUDA_SUCCESS); /* and not once more with a later call */
 	is_cu(cuMemsetD8Async(a, 0, SIZE_MAX, NULL), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemsetD8Async(a, 0, 0, NULL), CUDA_SUCCESS);
 	is_cu(cuMemsetD32Async(a, 0x77777777, 4, (CUstream)0xdead), CUDA_ERROR_INVALID_HANDLE);

@@ -139,6 +139,9 @@ static void release(CUcontext ctx)
 	must(cuStreamWriteValue64(other, w.flag + 8, 6, 0));
 	is_cu(cuStreamSynchronize(w.s), CUDA_SUCCESS);
 	is_cu(cuStreamWaitValue32(w.s, 0x1000, 5, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamWaitValue64(w.s, w.flag + 4, 5, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamWriteValue32(w.s, w.flag + 4, 5, 2), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamQuery(w.s), CUDA_SUCCESS);
 	must(cuStreamDestroy(w.s));
 	must(cuStreamDestroy(other));
 	must(cuEventDestroy(w.e));
