@@ -116,16 +116,15 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 		w->arg = arg;
 		w->mark[0] = mark_new(x, stream, &r);
 	}
-	/* Out of memory with a copy under way: wait for it here rather than free what it uses. */
-	if (!w)
-		drv_cuda.cuCtxSynchronize();
+	/* The driver may still use the call's buffers, and nothing would say when it is done with them: wait for that here. */
+	if (r)
+		drv_cuda.cuStreamSynchronize(stream);
 	if (!w) {
 		srv_fail(c, r);
 		return;
 	}
 	w->n = !r;
 	if (r) {
-		/* No mark can be set in a context that has failed; it does not run what it was given either. */
 		c->ready_arg = w;
 		c->status = finish(c, w, r);
 		return;
