@@ -22,12 +22,13 @@ static void finish(struct worker *w, struct lane_call **at, int32_t status)
 	*at = call->next;
 	if (!*at)
 		p->tail = at;
-	p->count--;
 	p->bytes -= held_bytes(call);
 	call->lane->npending--;
 	call->c.status = status;
 	lane_complete(call);
 	lane_call_free(call);
+	/* Last: a lane that reads 0 answers its fence without the lock, so the answers before it must be on their way. */
+	p->count--;
 	pthread_cond_broadcast(&p->fewer);
 }
 
