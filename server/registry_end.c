@@ -122,14 +122,18 @@ int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RG
 {
 	struct ses *s;
 	int err = registry_owned(r, a, sid, &s, why);
+	bool mine;
 
 	if (err == -ESTALE)
 		return 0; /* gone already: said twice, or it ended by itself */
 	if (err)
 		return err;
-	end_worker(s, 0, "the client program ended");
+	/* Before the worker hangs up: else the listener's loop may bury it, and we would answer while it still does. */
+	mine = registry_unlist(r, s);
+	if (mine)
+		end_worker(s, 0, "the client program ended");
 	pthread_mutex_unlock(&s->lock);
-	if (registry_unlist(r, s))
+	if (mine)
 		registry_bury(r, s);
 	registry_put(s);
 	return 0;
