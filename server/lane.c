@@ -41,11 +41,13 @@ void lane_put(struct srv_lane *lane)
 
 struct srv_lane *lane_open(struct worker *w, uint32_t channel)
 {
-	struct srv_lane *lane = lane_new(w, channel);
+	struct srv_lane *lane;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
+	/* Closed lanes run what they have, and their numbers may be used again: a client must not pile them up. */
+	lane = w->threads < LANE_THREADS_MAX ? lane_new(w, channel) : NULL;
 	if (!lane)
 		return NULL;
 	pthread_attr_init(&attr);

@@ -64,7 +64,9 @@ struct srv_lane {
 	pthread_cond_t room;
 };
 
-/* Opens the lane and starts its thread. input_lock. NULL: no memory. */
+#define LANE_THREADS_MAX (2 * RGPU_CHANNELS_MAX) /* open lanes, and closed ones that still run */
+
+/* Opens the lane and starts its thread. input_lock. NULL: no memory, or too many threads. */
 struct srv_lane *lane_open(struct worker *w, uint32_t channel);
 
 /* Takes it off the tables: it runs what it has, its replies are dropped. input_lock. */

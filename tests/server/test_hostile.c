@@ -188,6 +188,25 @@ static void floods(void)
 	rig_down(&r);
 }
 
+/* Channels that are closed while a call hangs in each: their threads go on, and there is an end to it. */
+static void closes(void)
+{
+	unsigned most;
+
+	up();
+	for (int i = 0; i < 3 * RGPU_CHANNELS_MAX && !r.w.broken; i++) {
+		if (peer_rec(&r.p, 0, .op = STUB_GATE, .fence = true, .seq = 1) ||
+		    peer_send(&r.p, RGPU_D_CLOSE_CHANNEL, 0, NULL, 0))
+			break;
+	}
+	peer_until_end(&r.p); /* BYE, or the end alone for one who goes on sending */
+	ok(r.w.broken && r.w.end_err == ENOMEM, "closed channels that pile up: %s", r.w.end_text);
+	most = r.w.threads;
+	ok(most >= RGPU_CHANNELS_MAX && most <= 2 * RGPU_CHANNELS_MAX, "there were %u threads", most);
+	stub_gate = 1;
+	rig_down(&r);
+}
+
 static void wrong_psk(void)
 {
 	static const uint8_t other[RGPU_KEY_LEN] = "another key of 32 bytes, wrong.";
@@ -267,6 +286,7 @@ int main(void)
 	records();
 	sequences();
 	floods();
+	closes();
 	wrong_psk();
 	bits(300, 7);
 	return tap_done();
