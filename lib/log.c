@@ -51,9 +51,10 @@ void rgpu_log(enum rgpu_log_level level, const char *fmt, ...)
 	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	va_end(ap);
 	len = strlen(line);
+	/* Words of a stranger may be in it: one line it stays, and no terminal is told anything. */
 	for (size_t i = 0; i < len; i++)
-		if (line[i] == '\n')
-			line[i] = ' ';
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = line[i] == '\n' ? ' ' : '?';
 	line[len++] = '\n';
 	if (write(STDERR_FILENO, line, len) < 0) {
 		/* Nowhere left to say it. */

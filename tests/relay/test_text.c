@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "lib/addr.h"
 #include "lib/key.h"
+#include "lib/log.h"
 #include "tests/tap.h"
 
 static void addresses(void)
@@ -164,11 +165,30 @@ static void key_files(void)
 	is_int(a.secret[0] | a.secret[31], 0, "wiped");
 }
 
+/* Words of strangers reach the log, a wrong key's name for one: each is one line, and a terminal obeys none. */
+static void log_lines(void)
+{
+	char line[64] = "";
+	int fd[2], old = dup(STDERR_FILENO);
+
+	if (pipe(fd) || dup2(fd[1], STDERR_FILENO) < 0)
+		abort();
+	rgpu_log_init("t", RGPU_LOG_NOTE);
+	rgpu_note("a\nb\033[2Jc\177d\rü");
+	dup2(old, STDERR_FILENO);
+	(void)!read(fd[0], line, sizeof(line) - 1);
+	is_str(line, "t: a b?[2Jc?d?ü\n", "a logged line has no control characters");
+	close(fd[0]);
+	close(fd[1]);
+	close(old);
+}
+
 int main(void)
 {
 	addresses();
 	sockets();
 	keys();
 	key_files();
+	log_lines();
 	return tap_done();
 }
