@@ -51,9 +51,10 @@ static void send_due(struct worker *w)
 	struct output *o = &w->output;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->link && !o->want_out && (o->grants || o->ctl_len)) {
+	/* Replies too: an acknowledgement that was just read may be what they waited for. */
+	if (o->link && !o->want_out && output_more(w)) {
 		output_pump(w, LEND_BYTES);
-		if (o->failed || o->want_out)
+		if (o->failed || o->want_out || output_more(w))
 			worker_kick(w);
 	}
 	pthread_mutex_unlock(&o->lock);
