@@ -27,7 +27,7 @@ static bool read_cookie(const uint8_t *bytes, uint32_t len, struct session_cooki
 }
 
 /* An error's line goes to the program as the answer's bytes. */
-static void answer(struct job *j, int status, const void *data, uint32_t len)
+static int answer(struct job *j, int status, const void *data, uint32_t len)
 {
 	char why[RGPU_WHY_MAX];
 	int err;
@@ -44,6 +44,7 @@ static void answer(struct job *j, int status, const void *data, uint32_t len)
 	/* ENOENT: the program did not wait for it; what it leaves comes as GONE. */
 	if (err && err != -ENOENT)
 		rgpu_err("%s", why);
+	return err;
 }
 
 static void fill_start(struct rgpu_start *s, const struct requests *rq, const uint8_t sid[16], uint32_t uid, uint32_t pid,
@@ -172,15 +173,21 @@ static void control(struct job *j)
 	free(buf);
 }
 
-/* The program is gone. A server that is not reached ends the session itself when its grace is over. */
-static void gone(struct job *j)
+static void drop_session(struct job *j)
 {
 	struct session *s = session_take(j->req.session);
-	struct session_cookie cookie;
-	bool known = read_cookie(j->req.cookie, j->req.cookie_len, &cookie);
 
 	if (s)
 		session_free(s, true);
+}
+
+/* The program is gone. A server that is not reached ends the session itself when its grace is over. */
+static void gone(struct job *j)
+{
+	struct session_cookie cookie;
+	bool known = read_cookie(j->req.cookie, j->req.cookie_len, &cookie);
+
+	drop_session(j);
 	if ((!known || !(cookie.flags & SESSION_OBSERVER)) && end_at_server(j->rq, j->req.sid, j->why))
 		rgpu_info("ending a session at the server: %s", j->why);
 	j->req.data_room = 0;
@@ -197,7 +204,9 @@ static void *serve(void *arg)
 		err = start(j);
 		if (err)
 			rgpu_warn("%s (pid %u) gets no session: %s", j->req.comm, j->req.pid, j->why);
-		answer(j, err, NULL, 0);
+		/* Its GONE may have been served before the session was in the table, and no other comes. */
+		if (answer(j, err, NULL, 0) == -ENOENT)
+			drop_session(j);
 		break;
 	case RGPU_REQ_JOIN:
 		err = join(j);
