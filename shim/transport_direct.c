@@ -278,6 +278,15 @@ static void set_comm(char comm[16])
 		fclose(f);
 }
 
+/* A worker that no connection ever reached would wait for one for as long as for a client that was cut off. */
+static int not_started(struct direct *d, int err, const char *why)
+{
+	char ignored[RGPU_WHY_MAX];
+
+	rgpu_ctl_end(d->ctl, d->start.sid, ignored);
+	return transport_why(err, "%s", why);
+}
+
 static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned n, const void *data, uint32_t data_len)
 {
 	struct direct *d = of(t);
@@ -307,11 +316,13 @@ static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned 
 	err = rgpu_ctl_start(d->ctl, false, &d->start, data, &l, why);
 	for (unsigned i = 1; i < n && !err; i++)
 		err = rgpu_ctl_join(d->ctl, d->start.sid, dev[i], i, why);
+	if (!err) {
+		d->relay = rgpu_relay_new(&relay_ops, d, &d->server, -1);
+		if (!d->relay)
+			err = rgpu_why(why, -ENOMEM, "no memory or descriptors for a session");
+	}
 	if (err)
-		return transport_why(err, "%s", why);
-	d->relay = rgpu_relay_new(&relay_ops, d, &d->server, -1);
-	if (!d->relay)
-		return transport_why(-ENOMEM, "no memory or descriptors for a session");
+		return not_started(d, err, why);
 	d->k->magic = RGPU_MAGIC;
 	d->k->abi_major = RGPU_ABI_MAJOR;
 	d->k->abi_minor = RGPU_ABI_MINOR;
@@ -328,7 +339,7 @@ static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned 
 	if (err) {
 		rgpu_relay_free(d->relay, true);
 		d->relay = NULL;
-		return transport_why(err, "%s", why);
+		return not_started(d, err, why);
 	}
 	t->k = d->k;
 	return 0;
