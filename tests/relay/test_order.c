@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "tests/relay/workload.h"
 #include "tests/tap.h"
+#include "usermode-proxy/relay_int.h"
 
 static const char *mode(bool inside)
 {
@@ -161,6 +162,63 @@ static void unread(bool inside)
 	fake_stop(&f);
 }
 
+struct other {
+	struct app *app;
+	int err;
+	int32_t status;
+};
+
+static void *waits_long(void *arg)
+{
+	static uint8_t body[RGPU_REP_MAX];
+	struct other *o = arg;
+	struct rgpu_rep rep;
+
+	o->err = app_reply(o->app, 1, &rep, body);
+	o->status = rep.status;
+	return NULL;
+}
+
+/*
+ * One of the program's threads receives for all and sleeps in that. Another reads its ring, without a record to send that would
+ * tell the server so: the relay's thread must see that there is credit again.
+ */
+static void credit_while_another_receives(void)
+{
+	static uint8_t body[RGPU_REP_MAX];
+	uint32_t big = 16 << 10, arg = 7;
+	struct rgpu_rep rep;
+	struct other o;
+	struct fake f;
+	struct app app;
+	unsigned good = 0;
+	pthread_t t;
+
+	alarm(20); /* a stall lasts until the relay's ping, 5 s later; eight of them are too much */
+	fake_start(&f);
+	app_start(&app, &f, true, 2, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
+	o = (struct other){.app = &app};
+	pthread_create(&t, NULL, waits_long, &o);
+	while (!__atomic_load_n(&app.relay->receives, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	for (unsigned round = 1; round <= 8; round++) {
+		for (unsigned i = 0; i < 8; i++)
+			app_post(&app, 0, FAKE_BODY, RGPU_REC_FENCE, NULL, 0, &big, 4);
+		app_acked(&app, 0, 8 * round);
+		usleep(50000); /* the server uses all its credit: the thread that receives has nothing more to wake for */
+		for (unsigned i = 0; i < 8; i++)
+			good += !app_reply(&app, 0, &rep, body) && rep.body_len == big;
+	}
+	alarm(0);
+	is_int(good, 64, "replies beyond the credit come while another thread receives");
+	app_post(&app, 1, FAKE_NOP, RGPU_REC_FENCE, NULL, 0, &arg, 4);
+	pthread_join(t, NULL);
+	ok(!o.err && o.status == 7, "… which gets its own");
+	is_str(f.trouble, "", "… by the rules");
+	app_stop(&app);
+	fake_stop(&f);
+}
+
 /* A channel that the program destroys. */
 static void ends(void)
 {
@@ -209,6 +267,7 @@ int main(void)
 	}
 	shares();
 	credits();
+	credit_while_another_receives();
 	ends();
 	return tap_done();
 }
