@@ -398,7 +398,7 @@ static void *relay_main(void *arg)
 		if (r->lost_at && !r->failed)
 			recover(r);
 		tick(r);
-		/* While the program receives for itself, we only look after what it does not: sending, credit for what it read. */
+		/* While the program receives for itself, we look after what it does not: sending, credit for what it read. */
 		while (!r->gone && (relay_tx_work(r) || r->poll_credit || !program_receives(r, &nap)) &&
 		       (relay_pump(r) || spin(r)))
 			/* Without sleep, nobody polls: channels that are new must not wait. */
