@@ -220,7 +220,8 @@ static int loop(struct listener *l)
 		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
 			if (errno != EINTR)
 				rgpu_err("poll: %s", strerror(errno));
-			nses = 0;
+			while (nses)
+				registry_put(l->watched[--nses]);
 			continue;
 		}
 		for (unsigned i = 0; i < nses; i++) {
