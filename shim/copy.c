@@ -100,7 +100,7 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 	if (!bytes)
 		return 0;
 	/* The bytes are read now: a copy to there must have arrived. */
-	r = pinned_await(src);
+	r = pinned_await(c, src);
 	if (r)
 		return r;
 	if (bytes <= INLINE_UP)

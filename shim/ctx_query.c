@@ -263,10 +263,12 @@ int ctx_sync_device(struct device *d)
 	handle_each(KIND_context, collect, &all);
 	if (all.more)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (unsigned i = 0; i < all.n && !r; i++) {
+	/* One that failed does not excuse the others. */
+	for (unsigned i = 0; i < all.n; i++) {
 		struct rgpu_call c = {.session = d->session, .context = all.list[i], .ctx = all.list[i]->handle};
+		int e = sync_one(&c);
 
-		r = sync_one(&c);
+		r = r ? r : e;
 	}
 	if (!r)
 		heap_idle(d, stamp);

@@ -44,18 +44,52 @@ void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, u
 	pthread_rwlock_wrlock(&lock);
 	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
 	if (m) {
-		if (!m->pending_stamp)
+		if (!m->pending_stamp) {
 			atomic_fetch_add(&npending, 1);
-		m->pending_stamp = stamp;
-		m->pending_stream = stream;
-		m->pending_context = context;
+			m->pending_context = context->handle;
+			m->pending_stream = stream;
+		} else if (m->pending_context != context->handle) {
+			m->pending_context = 0;
+			m->pending_stream = PINNED_ALL;
+		} else if (m->pending_stream != stream) {
+			m->pending_stream = PINNED_ALL;
+		}
+		if (stamp > m->pending_stamp)
+			m->pending_stamp = stamp;
 	}
 	pthread_rwlock_unlock(&lock);
 }
 
-int pinned_await(const void *p)
+static int sync_devices(struct rgpu_session *s)
 {
-	struct rgpu_call c = {.op = OP_STREAM_SYNC};
+	int r = 0;
+
+	for (unsigned i = 0; i < process_get()->ndevices; i++) {
+		struct device *d = process_get()->devices[i];
+		int e = d->session == s && atomic_load(&d->heap.busy) ? ctx_sync_device(d) : 0;
+
+		r = r ? r : e;
+	}
+	return r;
+}
+
+/* Nothing pends there, unless it was issued after @stamp. */
+static void settled_at(const void *p, uint64_t stamp)
+{
+	struct pinned *m;
+
+	pthread_rwlock_wrlock(&lock);
+	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
+	if (m && m->pending_stamp && m->pending_stamp <= stamp) {
+		m->pending_stamp = 0;
+		atomic_fetch_sub(&npending, 1);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+int pinned_await(const struct rgpu_call *call, const void *p)
+{
+	struct rgpu_call c = {.op = OP_STREAM_SYNC, .session = call->session};
 	struct pinned m;
 	uint64_t stamp;
 	uint32_t text;
@@ -63,16 +97,27 @@ int pinned_await(const void *p)
 
 	if (!atomic_load_explicit(&npending, memory_order_relaxed) || !pinned_find(p, &m) || !m.pending_stamp)
 		return 0;
-	c.context = m.pending_context;
-	c.ctx = c.context->handle;
-	c.session = ctx_of(c.context)->device->session;
 	stamp = atomic_load(&c.session->counter);
+	c.context = handle_find(KIND_context, m.pending_context);
+	if (!c.context || !ctx_of(c.context)->alive) {
+		/* Of several contexts, or of one that is gone: its copies have ended, and any wait finds them at their place. */
+		r = sync_devices(c.session);
+		if (!r) {
+			c.context = call->context;
+			c.ctx = call->ctx;
+			r = ctx_sync(&c);
+		}
+		if (!r)
+			settled_at(p, stamp);
+		return r;
+	}
+	c.ctx = m.pending_context;
 	/* A stream that was destroyed meanwhile is gone at the server, too: the whole context then. */
 	if (m.pending_stream >= RGPU_SENTINELS_stream && !handle_find(KIND_stream, m.pending_stream))
 		return ctx_sync(&c);
 	r = rpc_STREAM_SYNC(&c, m.pending_stream, &text);
 	if (!r)
-		pinned_settled(m.pending_context, m.pending_stream, stamp);
+		pinned_settled(c.context, m.pending_stream, stamp);
 	if (!r && text)
 		print_fetch(c.session);
 	return r;
@@ -86,7 +131,7 @@ void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
 	for (struct range *r = ranges_next(ranges, 0); r; r = ranges_next(ranges, r->start + 1)) {
 		struct pinned *m = (struct pinned *)r;
 
-		if (!m->pending_stamp || m->pending_stamp > stamp || m->pending_context != context ||
+		if (!m->pending_stamp || m->pending_stamp > stamp || m->pending_context != context->handle ||
 		    (stream != PINNED_ALL && m->pending_stream != stream))
 			continue;
 		m->pending_stamp = 0;
@@ -167,16 +212,13 @@ CUresult cuMemFreeHost(void *p)
 	m = take(p, false);
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < process_get()->ndevices; i++) {
-		struct device *d = process_get()->devices[i];
-
-		if (d->session != c.session || !atomic_load(&d->heap.busy))
-			continue;
-		int s = ctx_sync_device(d);
-
-		if (s && !r)
-			r = s;
-	}
+	r = sync_devices(c.session);
+	/*
+	 * A context that failed does not wait. Its records must have left all the same, and their answers come, before the memory
+	 * goes: this fence comes after all of them, whatever their context.
+	 */
+	if (r)
+		print_fetch(c.session);
 	rgpu_transport_bo_destroy(c.session->transport, &m->bo);
 	free(m);
 	return r;

@@ -13,9 +13,11 @@ struct pinned {
 	struct rgpu_bo bo; /* handle 0: registered memory of the program */
 	struct rgpu_obj *context;
 	unsigned flags;
-	/* An asynchronous copy to here that nobody has waited for yet. */
-	uint64_t pending_stream, pending_stamp; /* stamp 0: none */
-	struct rgpu_obj *pending_context;
+	/*
+	 * Asynchronous copies to here that nobody has waited for yet: of this stream, of several streams of this context
+	 * (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none.
+	 */
+	uint64_t pending_context, pending_stream, pending_stamp;
 };
 
 /* The buffer object that contains [p, p + bytes), and where; false: none. */
@@ -25,8 +27,8 @@ bool pinned_find(const void *p, struct pinned *out);
 
 /* A copy to here was issued on @stream. */
 void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
-/* Bytes at @p are about to be read: waits for a copy to here that is still on its way. A CUresult. */
-int pinned_await(const void *p);
+/* Bytes at @p are about to be read by @call: waits for copies to here that are still on their way. A CUresult. */
+int pinned_await(const struct rgpu_call *call, const void *p);
 /* All that @stream (of @context; any of it when @stream is PINNED_ALL) was given before @stamp is done. */
 void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
 #define PINNED_ALL UINT64_MAX

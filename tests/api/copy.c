@@ -44,6 +44,43 @@ static void pageable(void)
 	must(cuMemFree(d));
 }
 
+/* Several streams' copies down pend in one piece of page-locked memory, or those of a context that is gone. */
+static void pending(CUcontext ctx)
+{
+	CUcontext other;
+	CUstream a, b;
+	CUdeviceptr d, e;
+	uint8_t *p;
+
+	must(cuMemAlloc(&d, MAX));
+	must(cuMemsetD8(d, 0x5a, MAX / 2));
+	must(cuMemsetD8(d + MAX / 2, 0, MAX / 2));
+	must(cuMemHostAlloc((void **)&p, MAX, 0));
+	memset(p, 0, MAX);
+	must(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	must(cuCtxSynchronize());
+	must(cuMemcpyDtoHAsync(p, d, MAX / 2, a));
+	must(cuMemcpyDtoHAsync(p + MAX / 2, d, 4096, b));
+	/* In a's order behind the copy down; b's was issued later. */
+	must(cuMemcpyHtoDAsync(d + MAX / 2, p, MAX / 2, a));
+	must(cuStreamSynchronize(a));
+	must(cuMemcpyDtoH(dst, d + MAX / 2, MAX / 2));
+	memset(src, 0x5a, MAX / 2);
+	ok(!memcmp(dst, src, MAX / 2), "a copy up waits for its own stream's copy down, another stream's behind it");
+
+	must(cuCtxCreate(&other, NULL, 0, 0));
+	must(cuMemAlloc(&e, MAX));
+	must(cuMemcpyDtoHAsync(p, e, MAX, NULL));
+	must(cuCtxDestroy(other));
+	must(cuCtxSetCurrent(ctx));
+	is_cu(cuMemcpyHtoD(d, p, MAX), CUDA_SUCCESS);
+	must(cuMemFreeHost(p));
+	must(cuStreamDestroy(a));
+	must(cuStreamDestroy(b));
+	must(cuMemFree(d));
+}
+
 static void pinned(void)
 {
 	unsigned bad = 0, seed = 500;
@@ -279,15 +316,17 @@ static void threads(void)
 
 int main(void)
 {
+	CUcontext ctx;
 	long before;
 	CUdeviceptr d;
 
 	src = malloc(MAX);
 	dst = malloc(MAX);
 	serve(NULL, 1);
-	primary();
+	ctx = primary();
 	pageable();
 	pinned();
+	pending(ctx);
 	device();
 	boxes();
 	threads();
