@@ -155,6 +155,8 @@ struct rgpu_rec *lane_begin(struct rgpu_lane *l, uint16_t op, uint8_t flags, uns
 				     "a CUDA call from a signal handler inside a CUDA call");
 		return NULL;
 	}
+	/* From here on: what a handler sent while this waits for room would lie where this record is to be. */
+	l->busy = true;
 	if (len > l->ch.sq_size - off)
 		pad = l->ch.sq_size - off;
 	need = pad + len;
@@ -162,14 +164,16 @@ struct rgpu_rec *lane_begin(struct rgpu_lane *l, uint16_t op, uint8_t flags, uns
 		*err = drain(l);
 		if (!*err)
 			*err = wait_for(l, have_room, &need);
-		if (*err)
+		if (*err) {
+			l->busy = false;
 			return NULL;
+		}
 	}
 	if (session_dead(l->session)) {
 		*err = session_fail(l->session, NULL);
+		l->busy = false;
 		return NULL;
 	}
-	l->busy = true;
 	if (pad) {
 		rec = (struct rgpu_rec *)(l->ch.sq + off);
 		rec->len = pad;
