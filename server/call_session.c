@@ -21,11 +21,16 @@ void srv_OPEN(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
-	if (a.api_version > RGPU_API_VERSION || a.bytes % GRANULE || a.hint % GRANULE || s->leases.n) {
+	if (a.api_version > RGPU_API_VERSION || a.bytes % GRANULE || a.hint % GRANULE) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
+	if (s->leases.n) {
+		pthread_mutex_unlock(&s->lock);
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
 	if (s->window_bytes)
 		drv_cuda.cuMemAddressFree(s->window, s->window_bytes);
 	s->window_bytes = 0;
@@ -98,13 +103,12 @@ void srv_LEASE(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
-	if (a.device >= s->ndevices || !a.bytes || a.bytes > s->window_bytes || a.addr < s->window ||
-	    a.addr - s->window > s->window_bytes - a.bytes) {
-		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
-		return;
-	}
 	pthread_mutex_lock(&s->lock);
-	srv_fail(c, lease(s, &a));
+	if (a.device >= s->ndevices || !a.bytes || a.bytes > s->window_bytes || a.addr < s->window ||
+	    a.addr - s->window > s->window_bytes - a.bytes)
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+	else
+		srv_fail(c, lease(s, &a));
 	pthread_mutex_unlock(&s->lock);
 }
 
