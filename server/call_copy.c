@@ -1,9 +1,40 @@
 // SPDX-License-Identifier: MIT
 /* Copies: bytes of the record into the device, and the device's bytes into the reply; all in stream order, none waited for here.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include "lib/clock.h"
 #include "server/call_wait.h"
+
+#define STAY_NS 200000000ll
+
+/*
+ * What comes after a synchronous copy finds its bytes, also in streams that are in no order with this one: the lane stays until the
+ * copy has run. The client says so only when nothing is before it, so that is soon. Should another thread have put something there
+ * at the same time that waits for somebody, the lane must not be what that waits for.
+ */
+static void stay(struct srv_call *c)
+{
+	struct timespec nap = {.tv_nsec = 20000};
+	int64_t end = rgpu_now_ns() + STAY_NS;
+	int32_t status;
+
+	for (unsigned i = 0; c->ready; i++) {
+		status = c->ready(c);
+		if (status != SRV_PENDING) {
+			c->ready = NULL;
+			c->status = status;
+		} else if (rgpu_now_ns() > end) {
+			return;
+		} else if (i < 64) {
+			sched_yield();
+		} else {
+			nanosleep(&nap, NULL);
+		}
+	}
+}
 
 void srv_H2D(struct srv_call *c)
 {
@@ -27,6 +58,8 @@ void srv_H2D(struct srv_call *c)
 	}
 	/* The bytes stay until the driver has them. */
 	wait_for_stream(c, x, stream, NULL, NULL);
+	if (a.sync)
+		stay(c);
 }
 
 static void down_done(struct srv_call *c, int32_t status)

@@ -123,9 +123,11 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 /* From here on the device has work, as far as anybody here knows. */
 static void mark_busy(struct rgpu_call *c)
 {
-	if (c->context)
-		atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter),
-				      memory_order_release);
+	if (!c->context)
+		return;
+	if (!c->settles)
+		atomic_fetch_add(&ctx_of(c->context)->work, 1);
+	atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter), memory_order_release);
 }
 
 uint64_t call_publish(struct rgpu_call *c, bool place)

@@ -22,40 +22,53 @@ static uint64_t piece_of(uint64_t bytes)
 	return p < (256u << 10) ? 256u << 10 : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : p & ~(uint64_t)4095;
 }
 
-static struct rec_H2D *begin_up(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream,
+/*
+ * A synchronous copy to the device ends, for CUDA, when the work before it has, and then the bytes are there for every stream. If
+ * there is no such work it needs no answer: the server runs it before anything that comes later (WAIT_NOT). If there is, the
+ * program waits as it would for a GPU in this machine, since others may have to act before that work ends (WAIT_ANSWER).
+ */
+enum wait { WAIT_ASYNC, WAIT_NOT, WAIT_ANSWER };
+
+static struct rec_H2D *begin_up(struct rgpu_call *c, enum wait w, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream,
 				uint32_t inlined)
 {
 	struct rec_H2D *b;
 
 	c->op = OP_H2D;
 	c->mute = false;
-	b = rgpu_begin(c, flags, nseg, sizeof(*b) + inlined);
+	b = rgpu_begin(c, w == WAIT_ANSWER ? RGPU_REC_FENCE : 0, nseg, sizeof(*b) + inlined);
 	if (b)
-		*b = (struct rec_H2D){.ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined};
+		*b = (struct rec_H2D){
+			.ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined, .sync = w == WAIT_NOT};
 	return b;
 }
 
-static int up_inline(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream)
+static int end_up(struct rgpu_call *c, enum wait w)
 {
-	struct rec_H2D *b = begin_up(c, 0, 0, dst, bytes, stream, bytes);
+	return w == WAIT_ANSWER ? rgpu_fence(c, NULL, 0) : rgpu_send(c);
+}
+
+static int up_inline(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, enum wait w)
+{
+	struct rec_H2D *b = begin_up(c, w, 0, dst, bytes, stream, bytes);
 
 	if (!b)
 		return c->status;
 	memcpy(b + 1, src, bytes);
-	return rgpu_send(c);
+	return end_up(c, w);
 }
 
-static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream, bool sync)
+static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream, enum wait w)
 {
 	for (;;) {
 		uint64_t n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
 		bool last = n == bytes;
 
-		if (!begin_up(c, last && sync ? RGPU_REC_FENCE : 0, 1, dst, n, stream, 0))
+		if (!begin_up(c, last ? w : WAIT_ASYNC, 1, dst, n, stream, 0))
 			return c->status;
 		*rgpu_segs(c) = (struct rgpu_seg){.bo = bo, .dir = RGPU_SEG_SEND, .off = off, .len = n};
 		if (last)
-			return sync ? rgpu_fence(c, NULL, 0) : rgpu_send(c);
+			return end_up(c, w);
 		call_part(c);
 		dst += n;
 		off += n;
@@ -63,7 +76,7 @@ static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t of
 	}
 }
 
-static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint64_t bytes, uint64_t stream)
+static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w)
 {
 	uint64_t piece = piece_of(bytes);
 
@@ -78,12 +91,12 @@ static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint
 		if (!slot)
 			return r;
 		memcpy(slot->mem, src, n);
-		if (!begin_up(c, 0, 1, dst, n, stream, 0))
+		if (!begin_up(c, n == bytes ? w : WAIT_ASYNC, 1, dst, n, stream, 0))
 			return c->status;
 		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n};
 		slot->seq = l->seq + 1;
 		if (n == bytes)
-			return rgpu_send(c);
+			return end_up(c, w);
 		call_part(c);
 		dst += n;
 		src += n;
@@ -93,7 +106,9 @@ static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint
 
 int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
-	uint64_t off;
+	uint64_t off, work;
+	struct ctx *x;
+	enum wait w;
 	uint32_t bo;
 	int r;
 
@@ -103,11 +118,19 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 	r = pinned_await(c, src);
 	if (r)
 		return r;
+	x = ctx_of(c->context);
+	work = atomic_load(&x->work);
+	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
+	c->settles = sync;
 	if (bytes <= INLINE_UP)
-		return up_inline(c, dst, src, bytes, stream);
-	if (pinned_bo(src, bytes, &bo, &off))
-		return up_pinned(c, dst, bo, off, bytes, stream, sync);
-	return up_staged(c, dst, src, bytes, stream);
+		r = up_inline(c, dst, src, bytes, stream, w);
+	else if (!pinned_bo(src, bytes, &bo, &off))
+		r = up_staged(c, dst, src, bytes, stream, w);
+	else /* The caller may overwrite them at once: they must have left. */
+		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w);
+	if (!r && w == WAIT_ANSWER && stream == 0)
+		ctx_settled(x, work);
+	return r;
 }
 
 static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t src, uint64_t bytes,
@@ -245,14 +268,21 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t
 
 int copy_to_host(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
 {
-	uint64_t off;
+	uint64_t off, work = atomic_load(&ctx_of(c->context)->work);
 	uint32_t bo;
+	int r;
 
 	if (!bytes)
 		return 0;
+	c->settles = sync;
 	if (pinned_bo(dst, bytes, &bo, &off) && (!sync || bytes > INLINE_DOWN))
-		return down_pinned(c, dst, bo, off, src, bytes, stream, sync);
-	if (bytes <= INLINE_DOWN)
-		return down_inline(c, dst, src, bytes, stream);
-	return down_staged(c, dst, src, bytes, stream);
+		r = down_pinned(c, dst, bo, off, src, bytes, stream, sync);
+	else if (bytes <= INLINE_DOWN)
+		r = down_inline(c, dst, src, bytes, stream);
+	else
+		r = down_staged(c, dst, src, bytes, stream);
+	/* The legacy stream's copy comes after all that others were given, but for those that do not take part in its order. */
+	if (!r && sync && stream == 0)
+		ctx_settled(ctx_of(c->context), work);
+	return r;
 }

@@ -3,6 +3,7 @@
 #ifndef RGPU_SHIM_CTX_H
 #define RGPU_SHIM_CTX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "shim/call.h"
 #include "shim/cuda_api.h"
@@ -25,6 +26,11 @@ struct ctx {
 	CUfunc_cache cache;
 	CUsharedconfig banks;
 	uint64_t peers;	    /* bit per device ordinal: access enabled */
+	/*
+	 * Work given, counted, and how much of it a wait has seen done. While they are the same, a synchronous copy to the
+	 * device has nothing to wait for and asks for no answer.
+	 */
+	_Atomic uint64_t work, settled;
 	_Atomic int sticky; /* the error that ended the context: every later call of it gives that */
 };
 
@@ -35,6 +41,15 @@ static inline struct ctx *ctx_of(struct rgpu_obj *context)
 
 /* A kernel's fault ends its context; such an error stays until the context is gone. */
 bool ctx_is_sticky(int status);
+
+/* A wait that began when @x had been given @work has ended. */
+static inline void ctx_settled(struct ctx *x, uint64_t work)
+{
+	uint64_t seen = atomic_load(&x->settled);
+
+	while (seen < work && !atomic_compare_exchange_weak(&x->settled, &seen, work))
+		;
+}
 
 /* The call's context: a CUcontext of the program, or the current one for NULL. A CUresult. */
 int ctx_use(struct rgpu_call *c, CUcontext ctx);

@@ -241,14 +241,17 @@ static void collect(struct rgpu_obj *obj, void *arg)
 
 static int sync_one(struct rgpu_call *c)
 {
-	uint64_t stamp = atomic_load(&c->session->counter);
+	uint64_t stamp = atomic_load(&c->session->counter), work = atomic_load(&ctx_of(c->context)->work);
 	uint32_t text;
 	int r;
 
 	c->op = OP_CTX_SYNC;
+	c->settles = true;
 	r = rpc_CTX_SYNC(c, &text);
-	if (!r)
+	if (!r) {
+		ctx_settled(ctx_of(c->context), work);
 		pinned_settled(c->context, PINNED_ALL, stamp);
+	}
 	if (!r && text)
 		print_fetch(c->session);
 	return r;
