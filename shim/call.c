@@ -127,7 +127,7 @@ static void mark_busy(struct rgpu_call *c)
 		return;
 	if (!c->settles)
 		atomic_fetch_add(&ctx_of(c->context)->work, 1);
-	atomic_store_explicit(&ctx_of(c->context)->device->heap.busy, atomic_load(&c->session->counter), memory_order_release);
+	heap_busy(ctx_of(c->context)->device, atomic_load(&c->session->counter));
 }
 
 uint64_t call_publish(struct rgpu_call *c, bool place)

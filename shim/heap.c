@@ -405,6 +405,15 @@ bool heap_find(uint64_t addr, struct block *out)
 	return r;
 }
 
+/* Never back: a thread that is late must not hide the work of one that came after it. */
+void heap_busy(struct device *d, uint64_t counter)
+{
+	uint64_t busy = atomic_load(&d->heap.busy);
+
+	while (busy < counter && !atomic_compare_exchange_weak(&d->heap.busy, &busy, counter))
+		;
+}
+
 void heap_idle(struct device *d, uint64_t stamp)
 {
 	struct heap *h = &d->heap;

@@ -66,6 +66,8 @@ int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, u
 void heap_drop_global(uint64_t addr);
 /* A wait that began when the session's counter was @stamp found all of the device's work done. */
 void heap_idle(struct device *d, uint64_t stamp);
+/* The device was given work when the session's counter was @counter. */
+void heap_busy(struct device *d, uint64_t counter);
 void heap_drop_context(struct rgpu_obj *context); /* frees what it allocated */
 uint64_t heap_unused(struct device *d);		  /* bytes leased that nobody uses */
 

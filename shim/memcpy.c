@@ -80,8 +80,8 @@ static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx
 	c.op = OP_D2D_PEER;
 	r = rpc_D2D_PEER(&c, dst, wd, src, ws, bytes, stream);
 	/* Both devices are at work now. */
-	atomic_store(&ctx_of(dobj)->device->heap.busy, atomic_load(&c.session->counter));
-	atomic_store(&ctx_of(sobj)->device->heap.busy, atomic_load(&c.session->counter));
+	heap_busy(ctx_of(dobj)->device, atomic_load(&c.session->counter));
+	heap_busy(ctx_of(sobj)->device, atomic_load(&c.session->counter));
 	return r;
 }
 

@@ -122,6 +122,15 @@ static void pinned(void)
 	must(cuMemcpyDtoH(dst, d, MAX));
 	pattern(src, MAX, 7);
 	ok(!memcmp(dst, src, MAX), "freed behind an asynchronous copy: it was whole");
+	/* There for every stream once the call has returned: this one is in no order with the legacy stream. */
+	bad = 0;
+	for (uint32_t i = 1; i <= 500; i++) {
+		must(cuMemcpyHtoD(d, &i, sizeof(i)));
+		must(cuMemcpyDtoHAsync(q, d, sizeof(i), s));
+		must(cuStreamSynchronize(s));
+		bad += memcmp(q, &i, sizeof(i)) != 0;
+	}
+	is_int(bad, 0, "a synchronous copy up is there for a non-blocking stream, 500 times");
 	must(cuMemFreeHost(q));
 	must(cuStreamDestroy(s));
 	must(cuMemFree(d));
