@@ -72,6 +72,12 @@ static void down_done(struct srv_call *c, int32_t status)
 		c->recv_used = status ? 0 : c->recv_len;
 }
 
+static void down_locked_done(struct srv_call *c, int32_t status)
+{
+	drv_cuda.cuMemHostUnregister(c->recv);
+	down_done(c, status);
+}
+
 /* A small answer travels in the reply's body, whose place is not fixed while the copy runs: it comes through a buffer. */
 static void down_inline_done(struct srv_call *c, int32_t status)
 {
@@ -84,7 +90,7 @@ static void down_inline_done(struct srv_call *c, int32_t status)
 
 void srv_D2H(struct srv_call *c)
 {
-	bool fence = c->rec.flags & RGPU_REC_FENCE;
+	bool fence = c->rec.flags & RGPU_REC_FENCE, locked = false;
 	struct rec_D2H a;
 	struct srv_ctx *x;
 	void *stream;
@@ -108,14 +114,19 @@ void srv_D2H(struct srv_call *c)
 		c->out_len = sizeof(struct rep_D2H) + a.inlined;
 		memset(c->out, 0, c->out_len);
 	}
+	/* Into other memory the driver copies before it returns, and the lane would hold whoever lets the stream go on. */
+	if (!fence && drv_cuda.cuMemHostRegister_v2 && drv_cuda.cuMemHostUnregister)
+		locked = !drv_cuda.cuMemHostRegister_v2(to, a.bytes, 0);
 	r = drv_cuda.cuMemcpyDtoHAsync_v2(to, a.src, a.bytes, stream);
 	if (r) {
+		if (locked)
+			drv_cuda.cuMemHostUnregister(to);
 		if (a.inlined)
 			free(to);
 		srv_fail(c, r);
 		return;
 	}
-	wait_for_stream(c, x, stream, a.inlined ? down_inline_done : down_done, a.inlined ? to : NULL);
+	wait_for_stream(c, x, stream, a.inlined ? down_inline_done : locked ? down_locked_done : down_done, a.inlined ? to : NULL);
 }
 
 void srv_D2D(struct srv_call *c)

@@ -182,8 +182,9 @@ struct srv_lane_state *srv_lane_state(struct srv_lane *lane)
 
 uint8_t *srv_recv_buffer(struct srv_call *c)
 {
+	/* Whole pages, so that the driver can lock them. */
 	if (!c->recv)
-		c->recv = malloc(c->recv_len ? c->recv_len : 1);
+		c->recv = aligned_alloc(4096, c->recv_len ? (c->recv_len + 4095) & ~4095ull : 4096);
 	return c->recv;
 }
 

@@ -81,6 +81,42 @@ static void pending(CUcontext ctx)
 	must(cuMemFree(d));
 }
 
+static CUcontext context;
+static CUdeviceptr gate;
+
+static void *release(void *arg)
+{
+	CUstream s;
+
+	(void)arg;
+	must(cuCtxSetCurrent(context));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamWriteValue32(s, gate, 1, 0));
+	must(cuStreamSynchronize(s));
+	must(cuStreamDestroy(s));
+	return NULL;
+}
+
+/* A copy down behind a wait does not hold the thread that ends the wait, which begins its calls when the copy's has returned. */
+static void released_by_another(CUdeviceptr d, uint8_t *q, CUstream s)
+{
+	pthread_t t;
+
+	must(cuCtxGetCurrent(&context));
+	must(cuMemAlloc(&gate, 4));
+	must(cuMemsetD32(gate, 0, 1));
+	must(cuMemsetD8(d, 0x5c, 3 << 20));
+	must(cuCtxSynchronize());
+	memset(q, 0, 3 << 20);
+	must(cuStreamWaitValue32(s, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuMemcpyDtoHAsync(q, d, 3 << 20, s));
+	pthread_create(&t, NULL, release, NULL);
+	pthread_join(t, NULL);
+	must(cuStreamSynchronize(s));
+	ok(q[0] == 0x5c && q[(3 << 20) - 1] == 0x5c, "a copy down behind a wait that another thread ends");
+	must(cuMemFree(gate));
+}
+
 static void pinned(void)
 {
 	unsigned bad = 0, seed = 500;
@@ -131,6 +167,7 @@ static void pinned(void)
 		bad += memcmp(q, &i, sizeof(i)) != 0;
 	}
 	is_int(bad, 0, "a synchronous copy up is there for a non-blocking stream, 500 times");
+	released_by_another(d, q, s);
 	must(cuMemFreeHost(q));
 	must(cuStreamDestroy(s));
 	must(cuMemFree(d));
