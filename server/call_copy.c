@@ -11,9 +11,9 @@
 #define STAY_NS 200000000ll
 
 /*
- * What comes after a synchronous copy finds its bytes, also in streams that are in no order with this one: the lane stays until the
- * copy has run. The client says so only when nothing is before it, so that is soon. Should another thread have put something there
- * at the same time that waits for somebody, the lane must not be what that waits for.
+ * What comes after a synchronous copy finds its bytes, also in streams that are in no order with this one: the lane stays until
+ * the copy has run. The client says so only when nothing is before it, so that is soon. Should another thread have put something
+ * there at the same time that waits for somebody, the lane must not be what that waits for.
  */
 static void stay(struct srv_call *c)
 {
@@ -126,7 +126,11 @@ void srv_D2H(struct srv_call *c)
 		srv_fail(c, r);
 		return;
 	}
-	wait_for_stream(c, x, stream, a.inlined ? down_inline_done : locked ? down_locked_done : down_done, a.inlined ? to : NULL);
+	wait_for_stream(c, x, stream,
+			a.inlined ? down_inline_done
+			: locked  ? down_locked_done
+				  : down_done,
+			a.inlined ? to : NULL);
 }
 
 void srv_D2D(struct srv_call *c)

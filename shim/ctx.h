@@ -25,7 +25,7 @@ struct ctx {
 	unsigned long long id;
 	CUfunc_cache cache;
 	CUsharedconfig banks;
-	uint64_t peers;	    /* bit per device ordinal: access enabled */
+	uint64_t peers; /* bit per device ordinal: access enabled */
 	/*
 	 * Work given, counted, and how much of it a wait has seen done. While they are the same, a synchronous copy to the
 	 * device has nothing to wait for and asks for no answer.
