@@ -102,10 +102,6 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 		c->status = ctx_of(c->context)->fault;
 		return NULL;
 	}
-	if (c->context && __builtin_expect(ctx_of(c->context)->sticky, 0)) {
-		c->status = ctx_of(c->context)->sticky;
-		return NULL;
-	}
 	len = (len + RGPU_REC_ALIGN - 1) & ~(size_t)(RGPU_REC_ALIGN - 1);
 	if (len > RGPU_REC_MAX) {
 		c->status = CUDA_ERROR_INVALID_VALUE;
@@ -153,27 +149,6 @@ void call_part(struct rgpu_call *c)
 	mark_busy(c);
 }
 
-/* Errors that CUDA documents as leaving the context unusable. */
-static bool is_fault(int status)
-{
-	switch (status) {
-	case CUDA_ERROR_ECC_UNCORRECTABLE:
-	case CUDA_ERROR_NVLINK_UNCORRECTABLE:
-	case CUDA_ERROR_ILLEGAL_ADDRESS:
-	case CUDA_ERROR_LAUNCH_TIMEOUT:
-	case CUDA_ERROR_ASSERT:
-	case CUDA_ERROR_HARDWARE_STACK_ERROR:
-	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-	case CUDA_ERROR_MISALIGNED_ADDRESS:
-	case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-	case CUDA_ERROR_INVALID_PC:
-	case CUDA_ERROR_LAUNCH_FAILED:
-		return true;
-	default:
-		return false;
-	}
-}
-
 int call_wait(struct rgpu_call *c, struct fence *f)
 {
 	int r = lane_wait(c->lane, f);
@@ -183,7 +158,7 @@ int call_wait(struct rgpu_call *c, struct fence *f)
 	c->remote = true;
 	if (f->status) {
 		/* The fence's own answer is about its context; an earlier quiet call's need not be. */
-		if (c->context && !op_library(c->op) && is_fault(f->status))
+		if (c->context && !op_library(c->op) && ctx_is_sticky(f->status))
 			ctx_of(c->context)->fault = f->status;
 		return f->status;
 	}

@@ -147,9 +147,6 @@ static void drop(struct rgpu_obj *obj, void *context)
 /* The context's objects died with it at the server. */
 static void forget_objects(struct ctx *x)
 {
-	/* A fault that nobody was told goes with the context that it ended. */
-	if (x->sticky)
-		session_take_pending(x->device->session, 0);
 	handle_each(KIND_stream, drop, x->obj);
 	handle_each(KIND_event, drop, x->obj);
 	module_drop_context(x->obj);

@@ -31,7 +31,6 @@ struct ctx {
 	 * device has nothing to wait for and asks for no answer.
 	 */
 	_Atomic uint64_t work, settled;
-	_Atomic int sticky; /* the error that ended the context: every later call of it gives that */
 };
 
 static inline struct ctx *ctx_of(struct rgpu_obj *context)
