@@ -175,7 +175,7 @@ help:
 	@echo 'make check-unit      the unit tests of the host alone'
 	@echo 'make check-asan      the unit tests under ASan and UBSan, in $(B)/asan'
 	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
-	@echo 'make bench           launches per second, calls and copies against raw TLS'
+	@echo 'make bench           launches per second, calls and copies against raw TLS; softgpu against C'
 	@echo 'make modules         rgpu.ko for the two guest kernels (KERNELS=6.1 for one); kmod KDIR=… for another'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
 	@echo 'make format-check    clang-format has nothing to say'

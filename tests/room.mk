@@ -96,3 +96,25 @@ BENCHES += bench-link
 .PHONY: bench-link
 bench-link: $(BENCH_PROGRAMS) $(E2E_DIR)/kernels.ptx $(B)/tests/libnulldrv.so modules
 	scripts/bench
+
+# softgpu's speed beside C and OpenBLAS, in one process.
+$(BENCH)/softgpu.ptx: tests/bench/softgpu.cu
+	@mkdir -p $(@D)
+	$(NVCC) -ptx -arch=compute_80 -o $@ $<
+
+$(BENCH)/softgpu_plain.o: tests/bench/softgpu_c.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 $(WARN) -O3 -DFLAVOUR=plain -c -o $@ $<
+
+$(BENCH)/softgpu_fast.o: tests/bench/softgpu_c.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 $(WARN) -O3 -march=native -ffast-math -DFLAVOUR=fast -c -o $@ $<
+
+$(BENCH)/softgpu: tests/bench/softgpu.c $(BENCH)/softgpu_plain.o $(BENCH)/softgpu_fast.o $(B)/softgpu/libptx.a $(B)/lib/libsoftgpu.so
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) -L$(B)/lib -lsoftgpu \
+		-Wl,-rpath,'$$ORIGIN/../../lib' -lm -ldl -lpthread
+
+BENCHES += bench-softgpu
+.PHONY: bench-softgpu
+bench-softgpu: $(BENCH)/softgpu $(BENCH)/softgpu.ptx
+	$^
