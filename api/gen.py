@@ -36,7 +36,7 @@ def ops_header(tables, kinds):
     out = head('The records: their numbers and layouts', ['<stddef.h>', '<stdint.h>'])
     out += ['/* A number of any type in 128 bits; beyond 63 bits it is more than any range has. */',
             'static inline __int128 rgpu_wide(__int128 x)', '{', '\treturn x > INT64_MAX ? (__int128)INT64_MAX : x;', '}', '']
-    out += ['enum rgpu_kind {'] + [f'\tKIND_{k.name} = {k.number},' for k in kinds.values()] + ['\tKIND_MAX = 16', '};', '']
+    out += ['enum rgpu_kind {'] + [f'\tKIND_{k.name} = {k.number},' for k in kinds.values()] + ['\tKIND_MAX = 32', '};', '']
     out += ['enum rgpu_op {'] + [f'\tOP_{r.name} = {r.op:#06x},' for t in tables for r in t.rows if r.op is not None] + ['};', '']
     out += [f'#define RGPU_SENTINELS_{k.name} {k.sentinels}' for k in kinds.values()] + ['']
     for t in tables:

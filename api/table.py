@@ -199,8 +199,8 @@ class Parser:
             self.refuse(f'the type "{m[1]}" is there already')
         if any(k.number == int(m[3]) for k in self.kinds.values()):
             self.refuse(f'the kind number {m[3]} is taken')
-        if not 1 <= int(m[3]) <= 15:
-            self.refuse('a kind number is 1 … 15')
+        if not 1 <= int(m[3]) <= 31:
+            self.refuse('a kind number is 1 … 31')
         k = Kind(m[1], m[2], int(m[3]), int(m[4] or 0), split_top(m[5]) if m[5] else [])
         if len(k.fields) > 4:
             self.refuse('a handle keeps at most 4 fields')

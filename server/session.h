@@ -18,7 +18,7 @@
 
 /* See shim/handles.h: the client chose these numbers. */
 #define SRV_HANDLE_TAG	    0x5247ull
-#define SRV_HANDLE_KIND(h)  ((unsigned)((h) >> 44 & 0xf))
+#define SRV_HANDLE_KIND(h)  ((unsigned)((h) >> 43 & 0x1f))
 #define SRV_HANDLE_INDEX(h) ((uint32_t)((h)&0xffffff))
 
 struct srv_slot {

@@ -6,16 +6,16 @@
 #include "shim/call.h"
 
 /*
- * 63 … 48 the tag, which makes the number no address of anything; 47 … 44 the kind; 43 … 24 the generation; 23 … 0 the
+ * 63 … 48 the tag, which makes the number no address of anything; 47 … 43 the kind; 42 … 24 the generation; 23 … 0 the
  * index. A slot's generation advances with each use, so a stale handle is told from a living one.
  */
 #define HANDLE_TAG	     0x5247ull
-#define HANDLE_KIND(h)	     ((unsigned)((h) >> 44 & 0xf))
-#define HANDLE_GEN(h)	     ((uint32_t)((h) >> 24 & 0xfffff))
+#define HANDLE_KIND(h)	     ((unsigned)((h) >> 43 & 0x1f))
+#define HANDLE_GEN(h)	     ((uint32_t)((h) >> 24 & 0x7ffff))
 #define HANDLE_INDEX(h)	     ((uint32_t)((h)&0xffffff))
-#define HANDLE_GEN_MASK	     0xfffffu
+#define HANDLE_GEN_MASK	     0x7ffffu
 #define HANDLE_INDEX_MAX     (1u << 20) /* objects of one kind */
-#define HANDLE_MAKE(k, g, i) (HANDLE_TAG << 48 | (uint64_t)(k) << 44 | (uint64_t)(g) << 24 | (i))
+#define HANDLE_MAKE(k, g, i) (HANDLE_TAG << 48 | (uint64_t)(k) << 43 | (uint64_t)(g) << 24 | (i))
 
 /* NULL: out of memory, or HANDLE_INDEX_MAX objects are alive. The fields are zero. */
 struct rgpu_obj *handle_new(enum rgpu_kind kind, struct rgpu_obj *context);

@@ -87,7 +87,7 @@ static uint64_t word(void)
 		return UINT64_MAX - rnd() % 70;
 	case 6:
 		/* A handle of some kind, which this client never made. */
-		return 0x5247ull << 48 | (rnd() % 16) << 44 | (rnd() % 4) << 24 | rnd() % 40;
+		return 0x5247ull << 48 | (rnd() % 32) << 43 | (rnd() % 4) << 24 | rnd() % 40;
 	default:
 		return rnd();
 	}
@@ -121,7 +121,7 @@ static int send_one(uint16_t op, bool fence)
 
 /* Loading, by hand: an image of what a client's library would never send, or the same module on two lanes at a time. */
 
-#define MODULE	(0x5247ull << 48 | 4ull << 44 | 1ull << 24 | 5000)
+#define MODULE	(0x5247ull << 48 | 4ull << 43 | 1ull << 24 | 5000)
 #define IMAGE	49152u
 #define PART	40000u
 #define LOADERS 3
