@@ -48,7 +48,7 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 -include $(PTX_OBJ:.o=.d)
 
-PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text ptx_tensor ptx_math
+PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
@@ -57,6 +57,8 @@ $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
 $(B)/tests/softgpu-ptx_tensor: $(B)/tests/softgpu-ptx_tensor.ptx
+$(B)/tests/softgpu-ptx_cluster: $(B)/tests/softgpu-ptx_cluster.ptx
+$(B)/tests/softgpu-ptx_cluster.ptx: PTX_ARCH := compute_90
 $(B)/tests/softgpu-ptx_math: $(B)/tests/softgpu-ptx_math.ptx tests/softgpu/ptx_math.def
 $(B)/tests/softgpu-ptx_kernels.ptx $(B)/tests/softgpu-ptx_math.ptx: PTX_ARCH := compute_75
 $(B)/tests/softgpu-ptx_tensor.ptx: PTX_ARCH := compute_80

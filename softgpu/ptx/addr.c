@@ -44,10 +44,21 @@ void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp
 		}
 	}
 	switch (sp) {
-	case SP_SHARED:
+	case SP_SHARED: {
+		const struct cluster *c = w->blk->cluster;
+		u64 rank = off >> CLUSTER_SHIFT;
+		u8 *base = w->shared;
+
+		if (rank > c->size)
+			return illegal(w, i, lane, addr, size, "out-of-range shared");
+		if (rank) {
+			base = c->shared + (rank - 1) * c->stride;
+			off &= (1u << CLUSTER_SHIFT) - 1;
+		}
 		if (off > w->shared_size || size > w->shared_size - off)
 			return illegal(w, i, lane, addr, size, "out-of-range shared");
-		return w->shared + off;
+		return base + off;
+	}
 	case SP_LOCAL:
 		if (off > w->local_stride || size > w->local_stride - off)
 			return illegal(w, i, lane, addr, size, "out-of-range local");

@@ -90,6 +90,8 @@ struct func_ast {
 	struct pins *ins;
 	u32 nins, cins;
 	u32 max_threads, line_end;
+	u32 cluster[3], max_cluster;
+	bool explicit_cluster, blocks_are_clusters;
 	bool calls; /* contains a call */
 	/* Set by lowering. */
 	struct ptx_func *out;

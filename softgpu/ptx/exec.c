@@ -200,7 +200,7 @@ static void bar_check(struct block *b, u32 id)
 
 static void bar_recheck(struct block *b)
 {
-	for (u32 id = 0; b->waiting && id <= BARRIERS; id++)
+	for (u32 id = 0; b->waiting && id < BARRIERS; id++)
 		bar_check(b, id);
 }
 
@@ -211,7 +211,7 @@ static bool bar_arrive(struct warp *w, struct split *s, const struct ins *i)
 	u32 id = ((u32 *)opnd_ptr(w, i->r[1]))[lane], count = ((u32 *)opnd_ptr(w, i->r[2]))[lane];
 	struct barrier *bar;
 
-	if (id > BARRIERS || (count & (WARP - 1)) || count > 1024) {
+	if (id >= BARRIERS || (count & (WARP - 1)) || count > 1024) {
 		ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, 0,
 			  "barrier %u for %u threads: there are barriers 0 to 15, for multiples of 32 threads (line %u)", id,
 			  count, i->line);
@@ -343,6 +343,7 @@ static void exit_lanes(struct warp *w)
 	if (w->nsplit)
 		wake_sync(w);
 	bar_recheck(w->blk);
+	ptx_cluster_exit(w, s.mask);
 }
 
 /* What must happen now and then in every loop. RUN_DONE: nothing to do. */
@@ -501,6 +502,17 @@ run:
 	case K_BAR:
 		if (!bar_arrive(w, s, i))
 			return RUN_STOP;
+		goto choose;
+	case K_CLUSTER:
+		s->pc = i + 1;
+		if (!i->imm) {
+			if (!ptx_cluster_arrive(w, i, mask))
+				return RUN_STOP;
+		} else if (mask & w->cluster_arrived) {
+			s->pc = i;
+			s->state = ST_BAR;
+			s->bar = CLUSTER_BARRIER;
+		}
 		goto choose;
 	case K_YIELD:
 		s->pc = i + 1;

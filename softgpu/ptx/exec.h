@@ -24,9 +24,10 @@ enum ins_kind {
 	K_CALL,	 /* imm: index into the function's calls */
 	K_RET,
 	K_EXIT,
-	K_SYNC,	 /* fn once the lanes named by r[7] (member mask) are all here */
-	K_BAR,	 /* barrier: see struct bar_op in imm */
-	K_YIELD, /* let other warps run */
+	K_SYNC,	   /* fn once the lanes named by r[7] (member mask) are all here */
+	K_BAR,	   /* barrier: see struct bar_op in imm */
+	K_YIELD,   /* let other warps run */
+	K_CLUSTER, /* barrier.cluster: imm is 0 to arrive, 1 to wait */
 };
 
 #define NO_GUARD INT32_MIN
@@ -142,9 +143,10 @@ struct warp {
 	u32 index;
 	u32 lane_mask_for; /* which mask lane_mask[] holds */
 	u32 nsplit, cur;
-	u32 edges; /* back-edges in this turn */
-	u32 hold;  /* control transfers for which the current split keeps its turn */
-	bool stop; /* a fault: leave at the next control instruction */
+	u32 edges;	     /* back-edges in this turn */
+	u32 cluster_arrived; /* lanes that arrived in the cluster barrier's present phase */
+	u32 hold;	     /* control transfers for which the current split keeps its turn */
+	bool stop;	     /* a fault: leave at the next control instruction */
 	bool progress;
 	u8 *local; /* lane l's stack is local + l * local_stride */
 	u32 local_stride;
@@ -154,7 +156,7 @@ struct warp {
 };
 
 #define BARRIERS	16u
-#define CLUSTER_BARRIER 16u /* one more, for barrier.cluster */
+#define CLUSTER_BARRIER 16u /* what split.bar says of lanes that wait at barrier.cluster */
 
 struct barrier {
 	u32 waiting; /* lanes */
@@ -162,6 +164,23 @@ struct barrier {
 	u32 count;   /* expected; 0: all live threads */
 	u32 popc;
 	bool all, any;
+};
+
+/*
+ * Blocks that are resident together on one worker, so one host thread runs them, and reach each other's shared
+ * memory. Each block has one; without a cluster in the launch it is alone there. A shared address has the rank
+ * plus one in bits 24 and up, 0 for the block's own memory.
+ */
+#define MAX_CLUSTER   16u
+#define CLUSTER_SHIFT 24u
+
+struct cluster {
+	u32 size, blocks;  /* of the launch, and not finished yet */
+	u32 live, arrived; /* threads: not exited, and of these at barrier.cluster */
+	u32 idle;	   /* turns of its blocks in a row that brought nothing */
+	u32 stride;	   /* bytes from a rank's shared memory to the next one's */
+	u8 *shared;
+	struct warp *warps[MAX_CLUSTER]; /* by rank, NULL once the block has finished */
 };
 
 struct launch;
@@ -175,10 +194,11 @@ struct block {
 	size_t mem_size;
 	struct warp *warps;
 	u32 nwarps, live_threads, yields;
-	u64 linear;
+	struct cluster *cluster;
+	u32 rank; /* in the cluster */
 	u32 id[3];
 	u32 waiting; /* lanes at all barriers, and arrivals */
-	struct barrier bar[BARRIERS + 1];
+	struct barrier bar[BARRIERS];
 	bool busy;
 };
 
@@ -190,6 +210,8 @@ struct launch {
 	u64 nblocks;
 	_Atomic u64 next_block;
 	_Atomic u32 next_sm;
+	u32 cluster[3], cluster_size;
+	bool explicit_cluster;
 	u32 width;	      /* workers */
 	atomic_int stop;      /* a status, once one block failed */
 	pthread_mutex_t lock; /* fault, print */
@@ -207,6 +229,10 @@ void ptx_raise(struct warp *w, const struct ins *i, int lane, enum ptx_status st
 void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size);
 /* A device string for printf and assert: its host pointer and length up to @max, NULL when not readable. */
 const char *ptx_lane_string(struct warp *w, u32 lane, u64 addr, size_t max, size_t *len);
+
+/* cluster.c: the barrier of a cluster. Arriving twice in one phase is a fault: false. */
+bool ptx_cluster_arrive(struct warp *w, const struct ins *i, u32 mask);
+void ptx_cluster_exit(struct warp *w, u32 mask);
 
 /* exec.c */
 enum run { RUN_DONE, RUN_BLOCKED, RUN_YIELD, RUN_STOP };

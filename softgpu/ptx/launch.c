@@ -20,7 +20,8 @@ static size_t align64(size_t n)
 	return (n + 63) & ~(size_t)63;
 }
 
-static void release_frames(struct block *b)
+/* The block is over, or the launch has failed: gives back its registers and its place in the cluster. */
+static void release_block(struct block *b)
 {
 	for (u32 n = 0; n < b->nwarps; n++) {
 		struct warp *w = &b->warps[n];
@@ -35,6 +36,10 @@ static void release_frames(struct block *b)
 			}
 		w->nsplit = 0;
 	}
+	b->cluster->warps[b->rank] = NULL;
+	if (!--b->cluster->blocks && b->cluster->size > 1)
+		free(b->cluster);
+	b->cluster = NULL;
 	b->busy = false;
 }
 
@@ -63,36 +68,55 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 	w->split[0] = (struct split){.pc = l->f->code, .frame = fr, .mask = w->live};
 }
 
-/* Memory for one block: warps, shared, local. False: no host memory. */
-static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64 linear)
+/* Cluster by cluster, and within each by rank; x runs fastest in both. */
+static void place(struct block *b, u64 index)
+{
+	const struct launch *l = b->l;
+	const u32 *dim = l->cluster, *grid = l->p->grid;
+	u64 cluster = index / l->cluster_size;
+	u32 nx = grid[0] / dim[0], ny = grid[1] / dim[1], rank = (u32)(index % l->cluster_size);
+
+	b->rank = rank;
+	b->id[0] = (u32)(cluster % nx) * dim[0] + rank % dim[0];
+	b->id[1] = (u32)(cluster / nx % ny) * dim[1] + rank / dim[0] % dim[1];
+	b->id[2] = (u32)(cluster / nx / ny) * dim[2] + rank / dim[0] / dim[1];
+}
+
+/* Memory for one block: warps, local, and without @c a cluster of its own with shared memory. False: no host memory. */
+static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64 index, struct cluster *c)
 {
 	u32 stride = (l->f->info.local_bytes + 15) & ~15u;
-	size_t warps = align64(l->nwarps * sizeof(struct warp)), shared = align64(l->shared_bytes);
-	size_t need = warps + shared + (size_t)l->nwarps * WARP * stride;
+	size_t warps = align64(l->nwarps * sizeof(struct warp)), local = align64((size_t)l->nwarps * WARP * stride);
+	size_t own = c ? 0 : align64(sizeof(*c)) + align64(l->shared_bytes), need = warps + local + own;
 
 	if (b->mem_size < need) {
 		free(b->mem);
-		b->mem = aligned_alloc(64, align64(need));
+		b->mem = aligned_alloc(64, need);
 		b->mem_size = b->mem ? need : 0;
 		if (!b->mem)
 			return false;
 	}
 	b->l = l;
 	b->worker = wk;
+	place(b, index);
+	if (!c) {
+		c = (struct cluster *)(b->mem + warps + local);
+		*c = (struct cluster){.size = 1, .shared = (u8 *)c + align64(sizeof(*c))};
+	}
+	b->cluster = c;
 	b->warps = (struct warp *)b->mem;
-	b->shared = b->mem + warps;
+	b->shared = c->shared + (size_t)b->rank * c->stride;
 	b->nwarps = l->nwarps;
 	b->live_threads = l->nthreads;
 	b->yields = 0;
 	b->waiting = 0;
-	b->linear = linear;
-	b->id[0] = (u32)(linear % l->p->grid[0]);
-	b->id[1] = (u32)(linear / l->p->grid[0] % l->p->grid[1]);
-	b->id[2] = (u32)(linear / l->p->grid[0] / l->p->grid[1]);
-	for (u32 k = 0; k <= BARRIERS; k++)
+	c->warps[b->rank] = b->warps;
+	c->blocks++;
+	c->live += l->nthreads;
+	for (u32 k = 0; k < BARRIERS; k++)
 		b->bar[k] = (struct barrier){.all = true};
 	for (u32 k = 0; k < l->nwarps; k++)
-		warp_init(b, k, b->mem + warps + shared + (size_t)k * WARP * stride, stride);
+		warp_init(b, k, b->mem + warps + (size_t)k * WARP * stride, stride);
 	b->busy = true;
 	return true;
 }
@@ -144,9 +168,12 @@ static enum run block_pass(struct block *b)
 		progress |= w->progress;
 		left += w->nsplit != 0;
 	}
+	if (progress)
+		b->cluster->idle = 0;
 	if (!left)
 		return RUN_DONE;
-	if (!progress) {
+	/* In a cluster others may bring what this block waits for: all must have had a turn since something moved. */
+	if (!progress && (b->cluster->size == 1 || ++b->cluster->idle > 2 * b->cluster->size)) {
 		raise_deadlock(b);
 		return RUN_STOP;
 	}
@@ -183,21 +210,36 @@ static void no_memory(struct launch *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static bool take_block(struct launch *l, struct worker *wk)
+/* Makes the next block resident, with all others of its cluster. */
+static bool take_blocks(struct launch *l, struct worker *wk)
 {
 	u64 next = atomic_load(&l->next_block);
-	struct block *b;
+	struct cluster *c = NULL;
+	u32 stride = (u32)align64(l->shared_bytes), size = l->cluster_size;
 
 	do {
 		if (next >= l->nblocks)
 			return false;
-	} while (!atomic_compare_exchange_weak(&l->next_block, &next, next + 1));
-	b = new_slot(wk, wk->nblocks);
-	if (!b || !block_init(b, l, wk, next)) {
-		no_memory(l);
-		return false;
+	} while (!atomic_compare_exchange_weak(&l->next_block, &next, next + size));
+	if (size > 1) {
+		c = aligned_alloc(64, align64(sizeof(*c)) + (size_t)size * stride);
+		if (!c) {
+			no_memory(l);
+			return false;
+		}
+		*c = (struct cluster){.size = size, .stride = stride, .shared = (u8 *)c + align64(sizeof(*c))};
 	}
-	wk->nblocks++;
+	for (u32 k = 0; k < size; k++) {
+		struct block *b = new_slot(wk, wk->nblocks);
+
+		if (!b || !block_init(b, l, wk, next + k, c)) {
+			no_memory(l);
+			if (c && !k)
+				free(c);
+			return false;
+		}
+		wk->nblocks++;
+	}
 	return true;
 }
 
@@ -206,7 +248,7 @@ static void finish_block(struct worker *wk, u32 k)
 	struct block *last = &wk->blocks[--wk->nblocks], *b = &wk->blocks[k];
 	struct block tmp = *b;
 
-	release_frames(b);
+	release_block(b);
 	tmp.busy = false;
 	if (b == last)
 		return;
@@ -221,7 +263,7 @@ static void launch_worker(void *arg)
 	struct launch *l = arg;
 	struct worker *wk = ptx_worker_get();
 	fenv_t env;
-	u64 share = (l->nblocks + l->width - 1) / l->width;
+	u64 nclusters = l->nblocks / l->cluster_size, share = (nclusters + l->width - 1) / l->width * l->cluster_size;
 	u32 k = 0;
 
 	if (!wk) {
@@ -241,10 +283,10 @@ static void launch_worker(void *arg)
 			more = true;
 		if (l->p->cooperative && wk->nblocks < share)
 			more = true;
-		if (more && take_block(l, wk)) {
+		if (more && take_blocks(l, wk)) {
 			if (l->p->cooperative)
 				continue;
-			k = wk->nblocks - 1;
+			k = wk->nblocks - l->cluster_size;
 		}
 		if (!wk->nblocks)
 			break;
@@ -263,7 +305,7 @@ static void launch_worker(void *arg)
 	}
 out:
 	for (u32 n = 0; n < wk->nblocks; n++)
-		release_frames(&wk->blocks[n]);
+		release_block(&wk->blocks[n]);
 	wk->nblocks = 0;
 	fesetenv(&env);
 	ptx_worker_put(wk);
@@ -312,6 +354,33 @@ static bool coop_get(struct launch *l, u32 *slot)
 	return true;
 }
 
+bool ptx_cluster_shape(const struct ptx_func_info *info, const u32 asked[3], u32 out[3])
+{
+	u32 size = 1;
+
+	for (u32 d = 0; d < 3; d++) {
+		out[d] = asked[0] ? asked[d] : info->cluster[d] ? info->cluster[d] : 1;
+		if (!out[d] || out[d] > MAX_CLUSTER || (asked[0] && info->cluster[0] && asked[d] != info->cluster[d]))
+			return false;
+		size *= out[d];
+	}
+	if (info->explicit_cluster && !asked[0] && !info->cluster[0])
+		return false;
+	return size <= MAX_CLUSTER && (!info->max_cluster || size <= info->max_cluster);
+}
+
+static bool shape_cluster(struct launch *l)
+{
+	const struct ptx_func_info *info = &l->f->info;
+	const u32 *grid = l->p->grid;
+
+	if (!ptx_cluster_shape(info, l->p->cluster, l->cluster))
+		return false;
+	l->cluster_size = l->cluster[0] * l->cluster[1] * l->cluster[2];
+	l->explicit_cluster = l->p->cluster[0] || info->cluster[0];
+	return !(grid[0] % l->cluster[0]) && !(grid[1] % l->cluster[1]) && !(grid[2] % l->cluster[2]);
+}
+
 enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
 {
 	static _Atomic u64 grid_ids;
@@ -320,6 +389,8 @@ enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struc
 	u32 slot;
 
 	memset(fault, 0, sizeof(*fault));
+	if (!shape_cluster(&l))
+		return refuse(fault, PTX_OUT_OF_RESOURCES, "the cluster's shape is not one that this kernel and grid can have");
 	if (!p->grid[0] || !p->grid[1] || !p->grid[2] || p->grid[1] > 65535 || p->grid[2] > 65535 || p->grid[0] > INT32_MAX)
 		return refuse(fault, PTX_OUT_OF_RESOURCES, "a grid has 1 to 2147483647 × 65535 × 65535 blocks");
 	if (!p->block[0] || !p->block[1] || !p->block[2] || threads > f->info.max_threads || p->block[2] > 64)
@@ -331,7 +402,9 @@ enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struc
 	l.nwarps = (l.nthreads + WARP - 1) / WARP;
 	l.shared_bytes = f->shared_static + p->dyn_shared;
 	l.grid_id = atomic_fetch_add(&grid_ids, 1) + 1;
-	l.width = p->threads > l.nblocks ? (u32)l.nblocks : p->threads ? p->threads : 1;
+	l.width = p->threads ? p->threads : 1;
+	if (l.width > l.nblocks / l.cluster_size)
+		l.width = (u32)(l.nblocks / l.cluster_size);
 	if (!number_threads(&l))
 		return refuse(fault, PTX_NOMEM, "out of host memory for a launch");
 	if (!coop_get(&l, &slot)) {

@@ -181,6 +181,7 @@ static const struct {
 	{"cvta", lower_cvta},
 	{"isspacep", lower_isspacep},
 	{"mapa", lower_mapa},
+	{"getctarank", lower_getctarank},
 	{"cvt", lower_cvt},
 	{"setp", lower_setp},
 	{"set", lower_set},
@@ -324,6 +325,8 @@ static void lower_body(struct lower *lo)
 		first = lo->n;
 		split_mods(lo);
 		fn = lower_special(lo->mod[0].s, lo->mod[0].len);
+		if (lo->nmod > 1 && lo->mod[1].len == 5 && !memcmp(lo->mod[1].s, "async", 5))
+			fn = fn == lower_st ? lower_st_async : fn == lower_red ? lower_red_async : fn;
 		if (fn)
 			fn(lo);
 		else

@@ -80,6 +80,94 @@ void lower_cp_async(struct lower *lo)
 	copy(lo);
 }
 
+/* The bytes of a finished asynchronous operation go to the mbarrier of the last operand. */
+static void complete(struct lower *lo, const struct opnd *o, u32 bytes)
+{
+	struct ins *i = object(lo, "mbarrier:complete_tx", o, SP_SHARED);
+
+	set_use(lo, i, 1, const_reg(lo, RC_32, bytes));
+}
+
+static void async_mods(struct lower *lo, bool *mbarrier)
+{
+	static const char *const ok[] = {"weak", "relaxed", "release", "mmio", "cta", "cluster", "gpu", "sys", NULL};
+
+	mod(lo, "async");
+	*mbarrier = mod(lo, "mbarrier::complete_tx::bytes");
+	mods_ignore(lo, ok);
+	mods_done(lo);
+	need_ops(lo, *mbarrier ? 3 : 2, *mbarrier ? 3 : 2);
+}
+
+/* st.async{.v2,.v4}.type [to], value, [mbarrier] */
+void lower_st_async(struct lower *lo)
+{
+	const struct opnd *o = lo->p->ops;
+	enum space sp = mod_space(lo);
+	enum type t = mod_type(lo, 0);
+	u32 n = mod(lo, "v2") ? 2 : mod(lo, "v4") ? 4 : 1, size = type_size(t);
+	struct address a;
+	bool mbarrier;
+	struct ins *i;
+	s32 v[4];
+
+	async_mods(lo, &mbarrier);
+	if (size < (mbarrier ? 4u : 1u) || size > 8 || (sp != (mbarrier ? SP_SHARED : SP_GLOBAL) && sp != SP_GENERIC) ||
+	    (n > 1) != (o[1].kind == O_VEC) || (n > 1 && o[1].nlist != n))
+		lower_unsupported(lo, NULL);
+	for (u32 k = 0; k < n; k++)
+		v[k] = src(lo, n > 1 ? &o[1].list[k] : &o[1], class_char(type_class(t)));
+	a = lower_address(lo, &o[0], sp);
+	if (!mbarrier)
+		emit_op(lo, "fence:release");
+	i = emit_op(lo, "%s:%c:%u:%c", n > 1 ? "stv" : "st", a.space == SP_SHARED ? (a.wide ? 'S' : 's') : 'g', size * 8,
+		    class_char(type_class(t)));
+	i->imm = a.off;
+	i->size = (u8)n;
+	i->sub = (u8)a.space;
+	for (u32 k = 0; k < n; k++)
+		set_use(lo, i, k, v[k]);
+	set_use(lo, i, 4, a.reg);
+	if (mbarrier)
+		complete(lo, &o[2], n * size);
+}
+
+/* red.async.op.type [to], value, [mbarrier] */
+void lower_red_async(struct lower *lo)
+{
+	static const char *const ops[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", NULL};
+	const struct opnd *o = lo->p->ops;
+	enum space sp = mod_space(lo);
+	enum type t = mod_type(lo, 0);
+	u32 size = type_size(t), k = 0;
+	struct address a;
+	bool mbarrier;
+	struct ins *i;
+	s32 v;
+
+	while (ops[k] && !mod(lo, ops[k]))
+		k++;
+	async_mods(lo, &mbarrier);
+	if (!ops[k] || (size != 4 && size != 8) || (sp != (mbarrier ? SP_SHARED : SP_GLOBAL) && sp != SP_GENERIC))
+		lower_unsupported(lo, NULL);
+	v = src(lo, &o[1], class_char(type_class(t)));
+	a = lower_address(lo, &o[0], sp);
+	if (!mbarrier)
+		emit_op(lo, "fence:release");
+	if (k < 3)
+		i = emit_op(lo, "atom:%s:%c%u", ops[k], type_is_signed(t) ? 's' : 'u', size * 8);
+	else
+		i = emit_op(lo, "atom:%s:b%u", ops[k], size * 8);
+	i->sub = (u8)a.space;
+	i->size = a.wide ? 8 : 4;
+	i->imm = a.off;
+	set_use(lo, i, 1, v);
+	set_use(lo, i, 4, a.reg);
+	set_def(lo, i, 0, temp(lo, type_class(t)));
+	if (mbarrier)
+		complete(lo, &o[2], size);
+}
+
 static void arrive(struct lower *lo, enum space sp, const char *name)
 {
 	const struct opnd *o = lo->p->ops;
@@ -122,8 +210,6 @@ void lower_mbarrier(struct lower *lo)
 	struct ins *i;
 	s32 v;
 
-	if (sp == SP_GENERIC && mod(lo, "shared::cluster"))
-		sp = SP_SHARED;
 	mods_ignore(lo, hints);
 	if (mod(lo, "init")) {
 		mods_done(lo);

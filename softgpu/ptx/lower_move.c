@@ -108,38 +108,53 @@ void lower_cvta(struct lower *lo)
 
 void lower_isspacep(struct lower *lo)
 {
+	bool cluster = mod(lo, "shared::cluster");
 	enum space sp = mod_space(lo);
 	struct ins *i;
 	s32 a;
 
-	if (sp == SP_GENERIC && mod(lo, "shared::cluster"))
-		sp = SP_SHARED;
 	mods_done(lo);
 	need_ops(lo, 2, 2);
 	a = src(lo, &lo->p->ops[1], 'd');
 	i = emit_op(lo, "isspacep:");
 	i->imm = sp;
+	i->sub = sp == SP_SHARED && !cluster;
 	set_use(lo, i, 1, a);
 	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'p'));
 }
 
-/* A cluster is one block here, so the only rank is our own and the address stays. */
-void lower_mapa(struct lower *lo)
+/* mapa{.shared::cluster}.type d, a, rank; getctarank{.shared::cluster}.type d, a: generic addresses without the space */
+static void cluster_address(struct lower *lo, const char *name, bool map)
 {
-	enum type t;
+	enum space sp = mod_space(lo);
+	enum type t = mod_type(lo, 0);
+	struct ins *i;
+	s32 a, rank = 0;
 	char c;
-	s32 a;
 
-	mod(lo, "shared::cluster");
-	t = mod_type(lo, 0);
 	mods_done(lo);
-	need_ops(lo, 3, 3);
-	if (t != TY_U32 && t != TY_U64)
+	need_ops(lo, map ? 3 : 2, map ? 3 : 2);
+	if ((t != TY_U32 && t != TY_U64) || (sp != SP_SHARED && sp != SP_GENERIC))
 		lower_unsupported(lo, NULL);
 	c = class_char(type_class(t));
 	a = src(lo, &lo->p->ops[1], c);
-	src(lo, &lo->p->ops[2], 'w');
-	emit_mov(lo, dst(lo, &lo->p->ops[0], c), a);
+	if (map)
+		rank = src(lo, &lo->p->ops[2], 'w');
+	i = emit_op(lo, "%s:%c", name, c);
+	set_use(lo, i, 1, a);
+	if (map)
+		set_use(lo, i, 2, rank);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], map ? c : 'w'));
+}
+
+void lower_mapa(struct lower *lo)
+{
+	cluster_address(lo, "mapa", true);
+}
+
+void lower_getctarank(struct lower *lo)
+{
+	cluster_address(lo, "getctarank", false);
 }
 
 static s32 pred_op(struct lower *lo, const char *op, s32 a, s32 b)

@@ -211,13 +211,13 @@ void lower_bar(struct lower *lo)
 		return;
 	}
 	if (mod(lo, "cluster")) {
-		/* One block is the whole cluster: waiting is the block's own barrier, arriving needs nothing. */
 		bool wait = mod(lo, "wait");
 
-		mod(lo, "arrive");
+		if (wait == mod(lo, "arrive"))
+			lower_unsupported(lo, NULL);
 		mods_done(lo);
-		if (wait)
-			emit_bar(lo, BAR_SYNC, const_reg(lo, RC_32, CLUSTER_BARRIER), const_reg(lo, RC_32, 0));
+		need_ops(lo, 0, 0);
+		emit(lo, NULL, K_CLUSTER)->imm = wait;
 		return;
 	}
 	if (mod(lo, "red")) {

@@ -232,6 +232,10 @@ static void make_func(struct load *ld, struct func_ast *a, u32 index)
 		.param_bytes = a->param_bytes,
 		.params = f->params,
 		.max_threads = a->max_threads,
+		.cluster = {a->cluster[0], a->cluster[1], a->cluster[2]},
+		.max_cluster = a->max_cluster,
+		.explicit_cluster = a->explicit_cluster,
+		.blocks_are_clusters = a->blocks_are_clusters,
 		.target = ld->target,
 		.version = ld->version,
 	};

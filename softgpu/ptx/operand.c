@@ -242,6 +242,15 @@ s32 pred_src(struct lower *lo, const struct opnd *o)
 {
 	if (o->kind == O_INT)
 		return const_reg(lo, RC_PRED, o->val);
+	if (o->kind == O_SREG && o->sreg == SR_IS_EXPLICIT_CLUSTER) { /* the one special register that is a predicate */
+		s32 v = sreg_src(lo, o, RC_32), t = temp(lo, RC_PRED);
+		struct ins *i = emit_op(lo, "setp.ne.u32");
+
+		set_use(lo, i, 1, v);
+		set_use(lo, i, 2, const_reg(lo, RC_32, 0));
+		set_def(lo, i, 0, t);
+		return t;
+	}
 	if (o->kind != O_REG || lo->cls[o->reg] != RC_PRED)
 		lower_unsupported(lo, "the operand is not a predicate");
 	if (o->inverted) {
@@ -304,7 +313,7 @@ enum space mod_space(struct lower *lo)
 {
 	if (mod(lo, "global"))
 		return SP_GLOBAL;
-	if (mod(lo, "shared") || mod(lo, "shared::cta"))
+	if (mod(lo, "shared") || mod(lo, "shared::cta") || mod(lo, "shared::cluster"))
 		return SP_SHARED;
 	if (mod(lo, "local"))
 		return SP_LOCAL;

@@ -112,7 +112,7 @@ FLOAT_OPS(FF64, f64)
 FLOAT_OPS(FH, f16, f16_to_f32)
 FLOAT_OPS(FH, bf16, bf16_to_f32)
 
-/* isspacep: by the window of the generic address */
+/* isspacep: by the window of the generic address; sub: of the shared ones the block's own only */
 HANDLER(isspacep)
 {
 	const u64 *A = ARG(const u64, 1);
@@ -121,9 +121,10 @@ HANDLER(isspacep)
 
 	LANES
 	{
-		u64 t = A[l] >> WINDOW_SHIFT;
+		u64 t = A[l] >> WINDOW_SHIFT, rank = (A[l] & WINDOW_MASK) >> CLUSTER_SHIFT;
+		bool in = i->imm == SP_GLOBAL || i->imm == SP_CONST ? !t : t == window[i->imm];
 
-		r |= (u32)(i->imm == SP_GLOBAL || i->imm == SP_CONST ? !t : t == window[i->imm]) << l;
+		r |= (u32)(in && !(i->sub && rank && rank != w->blk->rank + 1)) << l;
 	}
 	set_pred(w, i->r[0], em, r);
 }

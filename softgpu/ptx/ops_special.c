@@ -47,15 +47,25 @@ static u64 uniform(const struct warp *w, u32 sr)
 	case SR_CLUSTERID_X:
 	case SR_CLUSTERID_Y:
 	case SR_CLUSTERID_Z:
-		return b->id[sr - SR_CLUSTERID_X];
+		return b->id[sr - SR_CLUSTERID_X] / l->cluster[sr - SR_CLUSTERID_X];
 	case SR_NCLUSTERID_X:
 	case SR_NCLUSTERID_Y:
 	case SR_NCLUSTERID_Z:
-		return l->p->grid[sr - SR_NCLUSTERID_X];
+		return l->p->grid[sr - SR_NCLUSTERID_X] / l->cluster[sr - SR_NCLUSTERID_X];
+	case SR_CLUSTER_CTARANK:
+		return b->rank;
 	case SR_CLUSTER_NCTARANK:
+		return l->cluster_size;
+	case SR_CLUSTER_CTAID_X:
+	case SR_CLUSTER_CTAID_Y:
+	case SR_CLUSTER_CTAID_Z:
+		return b->id[sr - SR_CLUSTER_CTAID_X] % l->cluster[sr - SR_CLUSTER_CTAID_X];
 	case SR_CLUSTER_NCTAID_X:
-	case SR_CLUSTER_NCTAID_YZ:
-		return 1;
+	case SR_CLUSTER_NCTAID_Y:
+	case SR_CLUSTER_NCTAID_Z:
+		return l->cluster[sr - SR_CLUSTER_NCTAID_X];
+	case SR_IS_EXPLICIT_CLUSTER:
+		return l->explicit_cluster;
 	case SR_WARPID:
 		return w->index;
 	case SR_NWARPID:
@@ -179,6 +189,31 @@ HANDLER(fence_release)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+/* The address keeps its window, if it is generic. */
+#define CLUSTER_ADDRESS(c, T)                                                                                                    \
+	HANDLER(mapa_##c)                                                                                                        \
+	{                                                                                                                        \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest), rank = ARG(const u32, 2)[l];                                           \
+			T a = ARG(const T, 1)[l];                                                                                \
+			if (rank >= w->blk->cluster->size) {                                                                     \
+				ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0,                                              \
+					  "mapa: rank %u in a cluster of %u (line %u)", rank, w->blk->cluster->size, i->line);   \
+				return;                                                                                          \
+			}                                                                                                        \
+			ARG(T, 0)[l] = (a & ~((T)0xff << CLUSTER_SHIFT)) | (T)(rank + 1) << CLUSTER_SHIFT;                       \
+		}                                                                                                                \
+	}                                                                                                                        \
+	HANDLER(getctarank_##c)                                                                                                  \
+	{                                                                                                                        \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest), at = ARG(const T, 1)[l] >> CLUSTER_SHIFT & 0xff;                       \
+			ARG(u32, 0)[l] = at ? at - 1 : w->blk->rank;                                                             \
+		}                                                                                                                \
+	}
+CLUSTER_ADDRESS(w, u32)
+CLUSTER_ADDRESS(d, u64)
+
 HANDLER(trap)
 {
 	ptx_raise(w, i, (int)__builtin_ctz(em), PTX_ILLEGAL_INSTRUCTION, 0, "trap at line %u of the PTX", i->line);
@@ -191,6 +226,10 @@ const struct op_row ptx_ops_special[] = {
 	{"fence:sc", "", fence_sc, 0},
 	{"fence:acquire", "", fence_acquire, 0},
 	{"fence:release", "", fence_release, 0},
+	{"mapa:w", "", mapa_w, 0},
+	{"mapa:d", "", mapa_d, 0},
+	{"getctarank:w", "", getctarank_w, 0},
+	{"getctarank:d", "", getctarank_d, 0},
 	{"trap:", "", trap, 0},
 	{NULL, NULL, NULL, 0},
 };

@@ -69,23 +69,39 @@ static u32 dims(struct load *ld)
 	return (u32)n;
 }
 
+static void cluster_dims(struct load *ld, u32 dim[3])
+{
+	u64 n = 1;
+
+	dim[0] = dim[1] = dim[2] = 1;
+	for (u32 d = 0; d < 3 && (!d || accept(ld, ',')); d++) {
+		u64 v = parse_u64(ld);
+
+		n = v > 65535 ? 0 : n * v;
+		dim[d] = (u32)v;
+	}
+	if (!n || n > 65535)
+		load_fail(ld, PTX_SYNTAX, ld->t.line, "this is not a cluster's shape");
+}
+
 static void func_directives(struct load *ld, struct func_ast *f)
 {
 	while (ld->t.kind == T_WORD) {
 		if (accept_word(ld, ".maxntid") || accept_word(ld, ".reqntid")) {
 			f->max_threads = dims(ld);
-		} else if (accept_word(ld, ".noreturn") || accept_word(ld, ".blocksareclusters") ||
-			   accept_word(ld, ".explicitcluster")) {
+		} else if (accept_word(ld, ".noreturn")) {
 			/* nothing to do */
+		} else if (accept_word(ld, ".blocksareclusters")) {
+			f->blocks_are_clusters = true;
+		} else if (accept_word(ld, ".explicitcluster")) {
+			f->explicit_cluster = true;
+		} else if (accept_word(ld, ".maxclusterrank")) {
+			f->max_cluster = (u32)parse_u64(ld);
 		} else if (accept_word(ld, ".minnctapersm") || accept_word(ld, ".maxnctapersm") || accept_word(ld, ".maxnreg") ||
-			   accept_word(ld, ".abi_preserve") || accept_word(ld, ".abi_preserve_control") ||
-			   accept_word(ld, ".maxclusterrank")) {
+			   accept_word(ld, ".abi_preserve") || accept_word(ld, ".abi_preserve_control")) {
 			parse_u64(ld);
 		} else if (accept_word(ld, ".reqnctapercluster")) {
-			u32 line = ld->t.line;
-
-			if (dims(ld) != 1)
-				load_fail(ld, PTX_UNSUPPORTED, line, "clusters of more than one block are not supported");
+			cluster_dims(ld, f->cluster);
 		} else if (accept_word(ld, ".pragma")) {
 			while (!is_punct(ld, ';') && ld->t.kind != T_EOF)
 				next(ld);

@@ -61,16 +61,21 @@ struct ptx_func_info {
 	const struct ptx_param *params;
 	uint32_t shared_bytes; /* static */
 	uint32_t const_bytes;
-	uint32_t local_bytes; /* per thread */
-	uint32_t regs;	      /* an estimate for attribute queries and occupancy: 32-bit registers a thread */
-	uint32_t max_threads; /* .maxntid/.reqntid product, else 1024 */
-	uint32_t target;      /* 75 for sm_75 … */
-	uint32_t version;     /* 90 for PTX 9.0 … */
+	uint32_t local_bytes;	  /* per thread */
+	uint32_t regs;		  /* an estimate for attribute queries and occupancy: 32-bit registers a thread */
+	uint32_t max_threads;	  /* .maxntid/.reqntid product, else 1024 */
+	uint32_t cluster[3];	  /* .reqnctapercluster, else 0 */
+	uint32_t max_cluster;	  /* .maxclusterrank, else 0 */
+	bool explicit_cluster;	  /* .explicitcluster: a launch must have clusters */
+	bool blocks_are_clusters; /* .blocksareclusters: a launch's grid counts clusters */
+	uint32_t target;	  /* 75 for sm_75 … */
+	uint32_t version;	  /* 90 for PTX 9.0 … */
 };
 const struct ptx_func_info *ptx_func_info(const struct ptx_func *f);
 
 struct ptx_launch {
 	uint32_t grid[3], block[3];
+	uint32_t cluster[3]; /* blocks; 0: what the kernel says, which must be equal else */
 	uint32_t dyn_shared; /* bytes */
 	const void *params;  /* info.param_bytes bytes */
 	unsigned threads;    /* host threads to use, ≥ 1; the caller's own is one of them */
@@ -87,6 +92,9 @@ struct ptx_fault {
 	uint32_t line;		      /* of PTX */
 	char text[256];		      /* one line for the log */
 };
+
+/* The clusters' shape for a launch that asks for @asked (0: nothing); false: the kernel cannot have that one. */
+bool ptx_cluster_shape(const struct ptx_func_info *info, const uint32_t asked[3], uint32_t out[3]);
 
 /*
  * Runs the grid to its end, in the caller's thread and @threads − 1 of the engine's pool. Reentrant:

@@ -5,7 +5,6 @@
 #include "softgpu/ptx/ast.h"
 #include "softgpu/ptx/sreg.h"
 
-/* Clusters are not modelled: each block is a cluster of one. */
 static const struct {
 	const char *name;
 	u8 sreg;
@@ -47,12 +46,12 @@ static const struct {
 	{"%aggr_smem_size", SR_AGGR_SMEM},
 	{"%cluster_ctarank", SR_CLUSTER_CTARANK},
 	{"%cluster_nctarank", SR_CLUSTER_NCTARANK},
-	{"%cluster_ctaid.x", SR_CLUSTER_CTAID},
-	{"%cluster_ctaid.y", SR_CLUSTER_CTAID},
-	{"%cluster_ctaid.z", SR_CLUSTER_CTAID},
+	{"%cluster_ctaid.x", SR_CLUSTER_CTAID_X},
+	{"%cluster_ctaid.y", SR_CLUSTER_CTAID_Y},
+	{"%cluster_ctaid.z", SR_CLUSTER_CTAID_Z},
 	{"%cluster_nctaid.x", SR_CLUSTER_NCTAID_X},
-	{"%cluster_nctaid.y", SR_CLUSTER_NCTAID_YZ},
-	{"%cluster_nctaid.z", SR_CLUSTER_NCTAID_YZ},
+	{"%cluster_nctaid.y", SR_CLUSTER_NCTAID_Y},
+	{"%cluster_nctaid.z", SR_CLUSTER_NCTAID_Z},
 	{"%clusterid.x", SR_CLUSTERID_X},
 	{"%clusterid.y", SR_CLUSTERID_Y},
 	{"%clusterid.z", SR_CLUSTERID_Z},

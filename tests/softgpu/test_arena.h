@@ -104,6 +104,7 @@ static __attribute__((unused)) char *test_read_file(const char *name, size_t *le
 
 static struct ptx_fault test_fault;
 static unsigned test_threads = 1;
+static uint32_t test_cluster[3]; /* of the launches to come; 0: what the kernel says */
 static char test_text[65536]; /* what device printf printed in the last launch */
 static size_t test_text_len;
 
@@ -125,6 +126,7 @@ static __attribute__((unused)) enum ptx_status test_launch_dim(struct ptx_func *
 	const struct ptx_launch l = {
 		.grid = {grid[0], grid[1], grid[2]},
 		.block = {block[0], block[1], block[2]},
+		.cluster = {test_cluster[0], test_cluster[1], test_cluster[2]},
 		.dyn_shared = shared,
 		.params = params,
 		.threads = test_threads,
