@@ -72,9 +72,12 @@ static void down_done(struct srv_call *c, int32_t status)
 		c->recv_used = status ? 0 : c->recv_len;
 }
 
+/* The bytes are in locked memory, which stays with the session. */
 static void down_locked_done(struct srv_call *c, int32_t status)
 {
-	drv_cuda.cuMemHostUnregister(c->recv);
+	if (!status)
+		memcpy(c->recv, wait_arg(c), c->recv_len);
+	locked_put(&wait_context(c)->locked, wait_arg(c), c->recv_len);
 	down_done(c, status);
 }
 
@@ -90,10 +93,11 @@ static void down_inline_done(struct srv_call *c, int32_t status)
 
 void srv_D2H(struct srv_call *c)
 {
-	bool fence = c->rec.flags & RGPU_REC_FENCE, locked = false;
+	bool fence = c->rec.flags & RGPU_REC_FENCE;
 	struct rec_D2H a;
 	struct srv_ctx *x;
 	void *stream;
+	void *locked = NULL;
 	uint8_t *to;
 	CUresult r;
 
@@ -115,12 +119,12 @@ void srv_D2H(struct srv_call *c)
 		memset(c->out, 0, c->out_len);
 	}
 	/* Into other memory the driver copies before it returns, and the lane would hold whoever lets the stream go on. */
-	if (!fence && drv_cuda.cuMemHostRegister_v2 && drv_cuda.cuMemHostUnregister)
-		locked = !drv_cuda.cuMemHostRegister_v2(to, a.bytes, 0);
-	r = drv_cuda.cuMemcpyDtoHAsync_v2(to, a.src, a.bytes, stream);
+	if (!fence)
+		locked = locked_get(&x->locked, a.bytes);
+	r = drv_cuda.cuMemcpyDtoHAsync_v2(locked ? locked : to, a.src, a.bytes, stream);
 	if (r) {
 		if (locked)
-			drv_cuda.cuMemHostUnregister(to);
+			locked_put(&x->locked, locked, a.bytes);
 		if (a.inlined)
 			free(to);
 		srv_fail(c, r);
@@ -130,7 +134,7 @@ void srv_D2H(struct srv_call *c)
 			a.inlined ? down_inline_done
 			: locked  ? down_locked_done
 				  : down_done,
-			a.inlined ? to : NULL);
+			a.inlined ? to : locked);
 }
 
 void srv_D2D(struct srv_call *c)

@@ -146,6 +146,7 @@ static struct srv_ctx *ctx_new(CUcontext real, unsigned device, bool primary)
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_mutex_init(&x->streams_lock, NULL);
 	pthread_rwlock_init(&x->life, NULL);
+	locked_init(&x->locked);
 	return x;
 }
 
@@ -269,6 +270,7 @@ static CUresult destroy(struct srv_session *s, struct srv_ctx *x, bool reset)
 	}
 	x->dead = true;
 	pthread_rwlock_unlock(&x->life);
+	locked_close(&x->locked);
 	ctx_forget_current();
 	return r;
 }

@@ -53,6 +53,11 @@ void *wait_arg(struct srv_call *c)
 	return ((struct waits *)c->ready_arg)->arg;
 }
 
+struct srv_ctx *wait_context(struct srv_call *c)
+{
+	return ((struct waits *)c->ready_arg)->x;
+}
+
 static int32_t finish(struct srv_call *c, struct waits *w, int32_t status)
 {
 	if (w->done)

@@ -12,5 +12,6 @@
 void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, void (*done)(struct srv_call *c, int32_t status),
 		     void *arg);
 void *wait_arg(struct srv_call *c);
+struct srv_ctx *wait_context(struct srv_call *c); /* there, too */
 
 #endif

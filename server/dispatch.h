@@ -54,6 +54,7 @@ struct srv_call {
 	 */
 	int32_t (*ready)(struct srv_call *c);
 	void *ready_arg;
+	bool told; /* with ready: who has the answer says so by srv_look_again(), so nobody asks now and then */
 };
 
 #define SRV_OUT_MAX (RGPU_REP_MAX - sizeof(struct rgpu_rep))
@@ -65,6 +66,9 @@ typedef void (*srv_fn)(struct srv_call *c);
 srv_fn srv_find(uint16_t op);
 const char *srv_op_name(uint16_t op);
 int32_t srv_not_supported(uint16_t op);
+
+/* ready() of this deferred call may have an answer now: it is asked soon. Any thread; takes a leaf's lock only. */
+void srv_look_again(struct srv_call *c);
 
 uint8_t *srv_recv_buffer(struct srv_call *c); /* NULL: no memory */
 

@@ -23,6 +23,7 @@ static void finish(struct worker *w, struct lane_call **at, int32_t status)
 	if (!*at)
 		p->tail = at;
 	p->bytes -= held_bytes(call);
+	p->polled -= !call->c.told;
 	call->lane->npending--;
 	call->c.status = status;
 	lane_complete(call);
@@ -95,41 +96,78 @@ void pending_poll(struct worker *w)
 	pthread_mutex_unlock(&w->pending.lock);
 }
 
+static void wake(struct pending *p)
+{
+	pthread_mutex_lock(&p->nap_lock);
+	p->look = true;
+	pthread_cond_signal(&p->nap_end);
+	pthread_mutex_unlock(&p->nap_lock);
+}
+
+void srv_look_again(struct srv_call *c)
+{
+	wake(&c->lane->w->pending);
+}
+
+/* Until somebody wakes us, or @ns passed unless it is 0. Gives whether somebody did; *stop: it is over. */
+static bool nap(struct pending *p, long ns, bool *stop)
+{
+	struct timespec until;
+	bool woken;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += ns;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&p->nap_lock);
+	while (!p->look && !p->stop && !err)
+		err = ns ? pthread_cond_timedwait(&p->nap_end, &p->nap_lock, &until)
+			 : pthread_cond_wait(&p->nap_end, &p->nap_lock);
+	woken = p->look;
+	p->look = false;
+	*stop = p->stop;
+	pthread_mutex_unlock(&p->nap_lock);
+	return woken;
+}
+
 static void *pending_main(void *arg)
 {
 	struct worker *w = arg;
 	struct pending *p = &w->pending;
-	long nap = NAP_MIN_NS;
+	bool polls = false, stop;
+	long ns = NAP_MIN_NS;
 
-	pthread_mutex_lock(&p->lock);
-	while (!p->stop) {
-		struct timespec t = {.tv_nsec = nap};
+	for (;;) {
+		bool woken = nap(p, polls ? ns : 0, &stop);
 
-		if (!p->head) {
-			pthread_cond_wait(&p->work, &p->lock);
-			nap = NAP_MIN_NS;
-			continue;
-		}
-		pthread_mutex_unlock(&p->lock);
-		nanosleep(&t, NULL);
+		if (stop)
+			return NULL;
 		pthread_mutex_lock(&p->lock);
-		if (round_of_questions(w))
-			nap = NAP_MIN_NS;
-		else if (nap < NAP_MAX_NS)
-			nap += nap / 2;
+		if (round_of_questions(w) || woken)
+			ns = NAP_MIN_NS;
+		else if (ns < NAP_MAX_NS)
+			ns += ns / 2;
+		polls = p->polled;
+		pthread_mutex_unlock(&p->lock);
 	}
-	pthread_mutex_unlock(&p->lock);
-	return NULL;
 }
 
 int pending_init(struct worker *w)
 {
 	struct pending *p = &w->pending;
+	pthread_condattr_t attr;
 
 	p->tail = &p->head;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->fewer, NULL);
+	pthread_mutex_init(&p->nap_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->nap_end, &attr);
+	pthread_condattr_destroy(&attr);
 	return -pthread_create(&p->thread, NULL, pending_main, w);
 }
 
@@ -137,13 +175,14 @@ void pending_destroy(struct worker *w)
 {
 	struct pending *p = &w->pending;
 
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(&p->nap_lock);
 	p->stop = true;
-	pthread_cond_broadcast(&p->work);
-	pthread_mutex_unlock(&p->lock);
+	pthread_cond_signal(&p->nap_end);
+	pthread_mutex_unlock(&p->nap_lock);
 	pthread_join(p->thread, NULL);
 	pthread_mutex_destroy(&p->lock);
-	pthread_cond_destroy(&p->work);
+	pthread_mutex_destroy(&p->nap_lock);
+	pthread_cond_destroy(&p->nap_end);
 	pthread_cond_destroy(&p->fewer);
 }
 
@@ -151,6 +190,7 @@ void pending_add(struct lane_call *call)
 {
 	struct worker *w = call->lane->w;
 	struct pending *p = &w->pending;
+	bool first;
 
 	pthread_mutex_lock(&p->lock);
 	while (p->bytes + held_bytes(call) > PENDING_BYTES_MAX && p->head)
@@ -160,8 +200,11 @@ void pending_add(struct lane_call *call)
 	p->tail = &call->next;
 	p->bytes += held_bytes(call);
 	p->count++;
+	first = !call->c.told && !p->polled++;
 	call->lane->npending++;
-	pthread_cond_signal(&p->work);
+	/* What was said of a told one before it was in the list, nobody heard. */
+	if (first || call->c.told)
+		wake(p);
 	pthread_mutex_unlock(&p->lock);
 }
 

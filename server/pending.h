@@ -14,17 +14,22 @@ struct lane_call;
 
 /*
  * Calls are asked (ready()) in the order in which they came: before each fence's reply, by the fence's
- * lane, and by a thread of its own that sleeps 50 µs to 1 ms between rounds, the longer the less happens.
+ * lane, and by a thread of its own that sleeps 50 µs to 1 ms between rounds, the longer the less happens. Those
+ * that are told (srv_call.told) do not keep it awake.
  */
 struct pending {
 	pthread_mutex_t lock; /* also "one at a time" of ready() */
-	pthread_cond_t work;  /* the list is not empty any more, or stop */
 	pthread_cond_t fewer;
 	struct lane_call *head, **tail;
 	_Atomic unsigned count;
+	unsigned polled; /* of them, those that nobody speaks up for */
 	uint64_t bytes;
-	bool stop;
 	pthread_t thread;
+
+	/* The thread's sleep. */
+	pthread_mutex_t nap_lock; /* a leaf */
+	pthread_cond_t nap_end;
+	bool look, stop;
 };
 
 int pending_init(struct worker *w);

@@ -410,6 +410,7 @@ int srv_session_open(struct srv_session **out, const struct rgpu_start *start, c
 	pthread_rwlock_init(&s->ranges_lock, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->print_lock, NULL);
+	hosts_init(&s->hosts);
 	if (!r) {
 		r = srv_session_join(s, start->device);
 		if (r)

@@ -11,6 +11,8 @@
 #include "driver_table.h"
 #include "rgpu_ops.h"
 #include "server/call.h"
+#include "server/host.h"
+#include "server/locked.h"
 
 #define SRV_DEVICES_MAX	 32
 #define SRV_HANDLE_CHUNK 1024u
@@ -50,6 +52,7 @@ struct srv_ctx {
 	pthread_mutex_t streams_lock;
 	CUstream *stream;
 	unsigned nstreams, room;
+	struct srv_locked locked;
 	bool unlisted; /* there was no memory to list one */
 };
 
@@ -87,6 +90,7 @@ struct srv_session {
 	char *text;
 	size_t text_len, text_room;
 	bool text_lost;
+	struct srv_hosts hosts;
 };
 
 /* session.c: handles without a call. NULL: none. The slot's content is copied under the lock. */

@@ -30,6 +30,8 @@ int rgpu_enter(struct rgpu_call *c, uint16_t op)
 	*c = (struct rgpu_call){.op = op};
 	if (r)
 		return r;
+	if (thread_get()->in_host_function)
+		return CUDA_ERROR_NOT_PERMITTED;
 	current = thread_context();
 	if (current) {
 		struct rgpu_obj *context = handle_find(KIND_context, current);
@@ -113,6 +115,8 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 	c->rec = lane_begin(c->lane, c->op, flags, nseg, len, &c->status);
 	if (!c->rec)
 		return NULL;
+	if (c->unordered)
+		c->rec->after = 0;
 	return (uint8_t *)(c->rec + 1) + nseg * sizeof(struct rgpu_seg);
 }
 

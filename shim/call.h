@@ -37,6 +37,7 @@ struct rgpu_call {
 	bool remote;  /* status is the server's, in the library's own enum */
 	bool sent;    /* the record is published */
 	bool mute;    /* its status is about itself alone: what failed before is told by another call */
+	bool unordered; /* its record waits for none of other threads */
 	bool settles; /* it leaves nothing running that a synchronous copy would have to wait for */
 	int status;
 	uint64_t ctx;		  /* wire name of context; 0 none */

@@ -7,6 +7,7 @@
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/ctx.h"
+#include "shim/hostfunc.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/staging.h"
@@ -106,6 +107,7 @@ static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint
 
 int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
+	bool after_functions;
 	uint64_t off, work;
 	struct ctx *x;
 	enum wait w;
@@ -114,14 +116,19 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 
 	if (!bytes)
 		return 0;
-	/* The bytes are read now: a copy to there must have arrived. */
+	c->settles = sync;
+	after_functions = hostfunc_outstanding();
+	if (after_functions && !sync && pinned_find(src, &(struct pinned){0}))
+		return hostfunc_copy(c, dst, src, bytes, stream);
+	/* The bytes are read now: a copy to there must have arrived, and the program's functions before this have written. */
 	r = pinned_await(c, src);
+	if (!r && after_functions && sync)
+		r = stream_sync(c, stream);
 	if (r)
 		return r;
 	x = ctx_of(c->context);
 	work = atomic_load(&x->work);
 	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
-	c->settles = sync;
 	if (bytes <= INLINE_UP)
 		r = up_inline(c, dst, src, bytes, stream, w);
 	else if (!pinned_bo(src, bytes, &bo, &off))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/handles.h"
+#include "shim/hostfunc.h"
 #include "shim/module.h"
 #include "shim/session.h"
 #include "shim/thread.h"
@@ -149,6 +150,7 @@ static void forget_objects(struct ctx *x)
 {
 	handle_each(KIND_stream, drop, x->obj);
 	handle_each(KIND_event, drop, x->obj);
+	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
 	heap_drop_context(x->obj);
 }

@@ -58,6 +58,9 @@ int ctx_sync_device(struct device *d);
 /* cuCtxSynchronize of the call's context. */
 int ctx_sync(struct rgpu_call *c);
 
+/* cuStreamSynchronize of a stream of the call's context, by its wire name. */
+int stream_sync(struct rgpu_call *c, uint64_t stream);
+
 /* Fetches device printf text that the server holds and writes it to stdout. */
 void print_fetch(struct rgpu_session *s);
 

@@ -66,25 +66,31 @@ CUresult cuStreamDestroy(CUstream hStream)
 	return cuStreamDestroy_v2(hStream);
 }
 
+int stream_sync(struct rgpu_call *c, uint64_t stream)
+{
+	uint64_t stamp = atomic_load(&c->session->counter);
+	uint32_t text;
+	int r;
+
+	c->op = OP_STREAM_SYNC;
+	r = rpc_STREAM_SYNC(c, stream, &text);
+	if (!r)
+		pinned_settled(c->context, stream, stamp);
+	if (!r && text)
+		print_fetch(c->session);
+	return r;
+}
+
 static int synchronize(CUstream hStream)
 {
 	struct rgpu_call c;
 	struct rgpu_obj *obj;
-	uint64_t wire, stamp;
-	uint32_t text;
+	uint64_t wire;
 	int r = rgpu_enter(&c, OP_STREAM_SYNC);
 
 	if (!r)
 		r = rgpu_use(&c, KIND_stream, hStream, true, &wire, &obj);
-	if (r)
-		return r;
-	stamp = atomic_load(&c.session->counter);
-	r = rpc_STREAM_SYNC(&c, wire, &text);
-	if (!r)
-		pinned_settled(c.context, wire, stamp);
-	if (!r && text)
-		print_fetch(c.session);
-	return r;
+	return r ? r : stream_sync(&c, wire);
 }
 
 CUresult cuStreamSynchronize(CUstream hStream)

@@ -10,6 +10,7 @@ struct thread {
 	uint64_t *stack; /* context handles, the current one last; 0 is "no context" put there by cuCtxSetCurrent(NULL) */
 	unsigned depth, room;
 	struct rgpu_lane *lane; /* of the only session so far */
+	bool in_host_function;	/* runs one of the program for a stream: it must not call CUDA */
 };
 
 /* Never fails: the memory is thread-local. When the thread ends, its lane goes back to the pool. */

@@ -36,6 +36,7 @@ static const uint16_t ops[] = {
 	OP_FUNC_CACHE,
 	OP_OCCUPANCY,
 	OP_LAUNCH,
+	OP_HOST_DONE,
 	OP_PRINT,
 	OP_cuCtxSetLimit,
 	OP_cuMemGetInfo_v2,

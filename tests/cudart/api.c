@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our CUDA runtime: memory, errors, registration, launches, streams and events. Over softgpu in this process; with the
- * argument "remote" over rgpu's libcuda, which has no host functions yet.
+ * Our CUDA runtime: memory, errors, registration, launches, streams and events. Over softgpu in this process,
+ * or over rgpu's libcuda.
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -361,11 +361,8 @@ static void stream_called(cudaStream_t s, cudaError_t e, void *arg)
 	*(int *)arg = *(int *)arg * 10 + (e == cudaSuccess);
 }
 
-static bool remote;
-
 static void streams(void)
 {
-	cudaError_t want = remote ? cudaErrorNotSupported : cudaSuccess;
 	cudaStream_t s;
 	cudaEvent_t a, b;
 	float ms = -1;
@@ -384,15 +381,15 @@ static void streams(void)
 	is_int(cudaMalloc((void **)&d, 4), cudaSuccess, "cudaMalloc");
 	is_int(cudaEventRecord(a, s), cudaSuccess, "cudaEventRecord");
 	is_int(cudaMemcpyAsync(d, &x, 4, cudaMemcpyHostToDevice, s), cudaSuccess, "cudaMemcpyAsync");
-	is_int(cudaLaunchHostFunc(s, count_up, &n), want, "cudaLaunchHostFunc");
-	is_int(cudaStreamAddCallback(s, stream_called, &n, 0), want, "cudaStreamAddCallback");
+	is_int(cudaLaunchHostFunc(s, count_up, &n), cudaSuccess, "cudaLaunchHostFunc");
+	is_int(cudaStreamAddCallback(s, stream_called, &n, 0), cudaSuccess, "cudaStreamAddCallback");
 	is_int(cudaEventRecord(b, s), cudaSuccess, "cudaEventRecord");
 	is_int(cudaStreamWaitEvent(cudaStreamPerThread, b, 0), cudaSuccess, "cudaStreamWaitEvent");
 	is_int(cudaMemcpyAsync_ptsz(&back, d, 4, cudaMemcpyDeviceToHost, NULL), cudaSuccess,
 	       "cudaMemcpyAsync_ptsz on the thread's stream");
 	is_int(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess, "cudaStreamSynchronize");
 	is_int(back, 5, "the copy waited for the event");
-	is_int(n, remote ? 0 : 11, "host functions ran before it, in order, where they are supported");
+	is_int(n, 11, "host functions ran before it, in order");
 	is_int(cudaEventQuery(b), cudaSuccess, "the event is done");
 	is_int(cudaEventElapsedTime(&ms, a, b), cudaSuccess, "cudaEventElapsedTime");
 	ok(ms >= 0 && ms < 60000, "%g ms", ms);
@@ -430,9 +427,8 @@ static void unsupported(void)
 	is_int(cudaGetLastError(), cudaErrorNotSupported, "and remembered");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	remote = argc > 1 && !strcmp(argv[1], "remote");
 	register_all();
 	devices();
 	errors();

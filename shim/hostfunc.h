@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of the program that a stream or a graph calls: one thread of ours runs them, in the order in which they come due. */
+#ifndef RGPU_SHIM_HOSTFUNC_H
+#define RGPU_SHIM_HOSTFUNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "shim/cuda_api.h"
+#include "shim/session.h"
+
+struct hostfunc {
+	CUhostFn fn;		   /* or, when NULL: */
+	CUstreamCallback callback; /* is called with what the program knows the stream by, and the stream's status */
+	CUstream stream;
+	void *data;
+	/* Or no function: these bytes are what the server asks for. */
+	const void *src;
+	uint64_t bytes;
+	struct rgpu_obj *context; /* of the stream that calls it */
+	bool once;		  /* forgotten when it is called */
+};
+
+/* A name for the server. A CUresult. */
+int hostfunc_new(const struct hostfunc *f, uint64_t *id);
+void hostfunc_free(uint64_t id);
+
+/* Said before the record that makes the server call it: the thread is there then, and listens. A CUresult. */
+int hostfunc_expect(struct rgpu_session *s, uint64_t id);
+void hostfunc_unexpect(uint64_t id); /* that record was not sent */
+/* Whether some function may not have returned yet: what it writes, a later copy reads. */
+bool hostfunc_outstanding(void);
+/* What has not been called by now in a context that is gone is not called any more. */
+void hostfunc_drop_context(struct rgpu_obj *context);
+
+/* An asynchronous copy whose source is read when the stream comes to it. A CUresult. */
+int hostfunc_copy(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream);
+
+#endif
