@@ -150,3 +150,33 @@ void srv_OCCUPANCY(struct srv_call *c)
 	srv_fail(c, drv_cuda.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&r.blocks, real, a.block, a.shared, a.flags));
 	srv_answer(c, &r, sizeof(r));
 }
+
+void srv_CLUSTERS(struct srv_call *c)
+{
+	CUlaunchAttribute attr = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+	struct rep_CLUSTERS r = {0};
+	struct rec_CLUSTERS a;
+	MODULE_REF *m = NULL;
+	CUlaunchConfig cfg = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .attrs = &attr};
+	CUfunction real;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_function(c, a.module, a.index, &m, &real))
+		return;
+	if (!drv_cuda.cuOccupancyMaxPotentialClusterSize || !drv_cuda.cuOccupancyMaxActiveClusters) {
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	cfg.blockDimX = a.block_x;
+	cfg.blockDimY = a.block_y;
+	cfg.blockDimZ = a.block_z;
+	cfg.sharedMemBytes = a.shared;
+	if (a.cluster_x) {
+		attr.value.clusterDim.x = cfg.gridDimX = a.cluster_x;
+		attr.value.clusterDim.y = cfg.gridDimY = a.cluster_y;
+		attr.value.clusterDim.z = cfg.gridDimZ = a.cluster_z;
+		cfg.numAttrs = 1;
+	}
+	srv_fail(c, a.potential ? drv_cuda.cuOccupancyMaxPotentialClusterSize(&r.clusters, real, &cfg)
+				: drv_cuda.cuOccupancyMaxActiveClusters(&r.clusters, real, &cfg));
+	srv_answer(c, &r, sizeof(r));
+}

@@ -206,6 +206,9 @@ static int set_attribute(struct rgpu_call *c, CUfunction_attribute attrib, int v
 
 	if (r)
 		return r;
+	if (f->own_cluster && attrib >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+	    attrib <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)
+		return CUDA_ERROR_NOT_PERMITTED;
 	if (!may_set(ctx_of(c->context)->device, f, attrib, value))
 		return CUDA_ERROR_INVALID_VALUE;
 	c->op = OP_FUNC_SET;
@@ -329,4 +332,46 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CU
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
 {
 	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
+}
+
+/* @potential: the largest cluster, else how many clusters of the configuration's shape are active at once. */
+static int clusters(int *n, CUfunction func, const CUlaunchConfig *config, bool potential)
+{
+	struct rgpu_obj *context;
+	unsigned shape[3] = {0};
+	struct rgpu_call c;
+	struct func *f;
+	uint64_t wire;
+	int r = rgpu_enter(&c, OP_CLUSTERS);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (!r)
+		r = func_use(func, &f, &wire, &context);
+	if (!r && (!n || !config || (config->numAttrs && !config->attrs)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; !r && i < config->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &config->attrs[i].value;
+
+		if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			continue;
+		if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z)
+			r = CUDA_ERROR_INVALID_VALUE;
+		shape[0] = v->clusterDim.x;
+		shape[1] = v->clusterDim.y;
+		shape[2] = v->clusterDim.z;
+	}
+	return r ? r
+		 : rpc_CLUSTERS(&c, wire, f->index, potential, config->blockDimX, config->blockDimY, config->blockDimZ,
+				config->sharedMemBytes, shape[0], shape[1], shape[2], n);
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+	return clusters(clusterSize, func, config, true);
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+	return clusters(numClusters, func, config, false);
 }

@@ -28,9 +28,10 @@ static int device_limit(const struct device *d, CUdevice_attribute a, int otherw
  * Whether all blocks of a cooperative or a cluster launch fit at once is the device's to say, and CUDA says it at the
  * call: such a launch waits for its answer.
  */
-static bool asks_device(const struct launch *l)
+static bool asks_device(const struct launch *l, const struct func *f)
 {
-	bool ask = l->cooperative;
+	bool ask = l->cooperative || f->attrs[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] > 0 ||
+		   f->attrs[CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] > 0;
 
 	for (unsigned i = 0; i < l->cfg.numAttrs; i++)
 		ask |= l->cfg.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE ||
@@ -184,7 +185,7 @@ static int launch(struct launch *l, const void *handle)
 	if (r)
 		return r;
 	nattrs = l->cfg.numAttrs * sizeof(*attrs);
-	fence = asks_device(l);
+	fence = asks_device(l, f);
 	b = rgpu_begin(&c, fence ? RGPU_REC_FENCE : 0, 0, sizeof(*b) + nattrs + f->param_bytes);
 	if (!b)
 		return c.status;

@@ -16,6 +16,7 @@ struct func {
 	uint32_t nparams, param_bytes; /* bytes of the packed parameters */
 	const struct rgpu_func_param *params;
 	int32_t attrs[RGPU_FUNC_ATTRS];
+	bool own_cluster; /* compiled for clusters of one shape */
 	struct rgpu_obj *function, *kernel; /* handles, minted when first asked for; module's lock */
 	uint32_t hash_next;
 };

@@ -296,6 +296,7 @@ static int build(struct module *m, const struct table *t)
 		f->module = m;
 		f->index = i;
 		memcpy(f->attrs, e.attrs, sizeof(f->attrs));
+		f->own_cluster = f->attrs[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] > 0;
 		f->nparams = e.nparams;
 		f->params = param;
 		memcpy(param, tail, e.nparams * sizeof(*param));

@@ -66,11 +66,10 @@ static CUresult fixed_attribute(int *value, CUfunction_attribute attr, const str
 		*value = SOFTGPU_CC_MAJOR * 10 + SOFTGPU_CC_MINOR;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-	case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
 		*value = 0;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+		*value = info->explicit_cluster;
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -85,6 +84,11 @@ CUresult function_attribute(int *value, CUfunction_attribute attr, const struct 
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		*value = atomic_load(&f->carveout);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		*value = atomic_load(&f->cluster[attr - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH]);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
 		*value = atomic_load(&f->nonportable);
@@ -109,6 +113,13 @@ static CUresult settable(CUfunction_attribute attr, int value, const struct ptx_
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		good = value >= -1 && value <= 100;
 		break;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		if (info->cluster[0])
+			return CUDA_ERROR_NOT_PERMITTED; /* the kernel was compiled for its clusters */
+		good = value >= 0;
+		break;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
 		good = value == 0 || value == 1;
 		break;
@@ -131,12 +142,37 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attr, i
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		atomic_store(&f->carveout, value);
 		break;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		atomic_store(&f->cluster[attr - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], value);
+		break;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
 		atomic_store(&f->nonportable, value);
 		break;
 	default:
 		atomic_store(&f->cluster_policy, value);
 	}
+	return CUDA_SUCCESS;
+}
+
+CUresult function_cluster(const struct function *f, const uint32_t asked[3], uint32_t out[3])
+{
+	uint32_t must[3];
+
+	for (int d = 0; d < 3; d++)
+		must[d] = (uint32_t)atomic_load(&f->cluster[d]);
+	/* Set on the kernel: all three or none. */
+	if (must[0] || must[1] || must[2]) {
+		for (int d = 0; d < 3; d++)
+			if (!must[d] || (asked[0] && asked[d] != must[d]))
+				return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		asked = must;
+	}
+	if (!ptx_cluster_shape(f->info, asked, out))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	if (out[0] * out[1] * out[2] > (atomic_load(&f->nonportable) ? CLUSTER_MOST : CLUSTER_PORTABLE))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	return CUDA_SUCCESS;
 }
 
@@ -279,8 +315,6 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attr, CUkernel ke
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (settable(attr, 0, &k->info) != CUDA_SUCCESS)
-		return fixed_attribute(value, attr, &k->info);
 	return kernel_attribute(value, attr, k, dev);
 }
 

@@ -132,7 +132,8 @@ static CUresult copy_params(struct launch_op *o, void **params, void **extra)
 
 struct wishes {
 	bool cooperative;
-	CUevent after[2]; /* recorded behind the kernel: later than they might be, never too early */
+	uint32_t cluster[3]; /* 0: none asked for */
+	CUevent after[2];    /* recorded behind the kernel: later than they might be, never too early */
 	unsigned int nafter;
 };
 
@@ -149,11 +150,13 @@ static CUresult read_attributes(const CUlaunchConfig *c, struct wishes *w)
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-			if (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1) {
-				log_line("a launch with clusters of %ux%ux%u blocks: clusters are not supported yet",
-					 v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
-				return CUDA_ERROR_NOT_SUPPORTED;
-			}
+			if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z)
+				return CUDA_ERROR_INVALID_VALUE;
+			if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+				break; /* a wish: the cluster's dimension holds */
+			w->cluster[0] = v->clusterDim.x;
+			w->cluster[1] = v->clusterDim.y;
+			w->cluster[2] = v->clusterDim.z;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
@@ -184,7 +187,25 @@ static CUresult read_attributes(const CUlaunchConfig *c, struct wishes *w)
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction function, struct wishes *w, void **params, void **extra)
+/* The grid is whole clusters; a kernel may count it in those. */
+static CUresult shape_clusters(CUlaunchConfig *c, const struct function *f, struct wishes *w)
+{
+	unsigned int *const grid[3] = {&c->gridDimX, &c->gridDimY, &c->gridDimZ};
+	uint32_t shape[3];
+
+	TRY(function_cluster(f, w->cluster, shape));
+	for (int d = 0; d < 3; d++) {
+		if (f->info->blocks_are_clusters && *grid[d] <= UINT32_MAX / shape[d])
+			*grid[d] *= shape[d];
+		if (*grid[d] % shape[d])
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	}
+	if (w->cluster[0] || shape[0] * shape[1] * shape[2] > 1)
+		memcpy(w->cluster, shape, sizeof(w->cluster));
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUlaunchConfig *c, CUfunction function, struct wishes *w, void **params, void **extra)
 {
 	AUTO_PUT struct stream *s = NULL;
 	AUTO_PUT struct function *f = NULL;
@@ -195,6 +216,7 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, struct wish
 	TRY(function_resolve(function, s->ctx, &f));
 	if (f->obj.ctx != s->ctx)
 		return CUDA_ERROR_INVALID_HANDLE;
+	TRY(shape_clusters(c, f, w));
 	TRY(check_shape(c, f, w->cooperative, s->ctx->dev));
 	o = op_new(sizeof(*o) + f->info->param_bytes, launch_run, launch_drop);
 	if (!o)
@@ -209,6 +231,7 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, struct wish
 	o->l = (struct ptx_launch){
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+		.cluster = {w->cluster[0], w->cluster[1], w->cluster[2]},
 		.dyn_shared = c->sharedMemBytes,
 		.params = o->params,
 		.threads = s->ctx->dev->threads,
@@ -233,11 +256,13 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
 	struct wishes w = {0};
+	CUlaunchConfig c;
 
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(read_attributes(config, &w));
-	return launch(config, f, &w, params, extra);
+	c = *config;
+	TRY(read_attributes(&c, &w));
+	return launch(&c, f, &w, params, extra);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,

@@ -49,6 +49,8 @@ void function_defaults(struct function *f)
 
 	atomic_store(&f->max_dyn_shared, fixed < SMEM_BLOCK_DEFAULT ? (int)(SMEM_BLOCK_DEFAULT - fixed) : 0);
 	atomic_store(&f->carveout, -1);
+	for (int d = 0; d < 3; d++)
+		atomic_store(&f->cluster[d], (int)f->info->cluster[d]);
 }
 
 static CUresult add_functions(struct module *m)

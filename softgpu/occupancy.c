@@ -2,6 +2,8 @@
 /* Occupancy: how many blocks fit on a multiprocessor of the compute capability that softgpu stands for. */
 #include "softgpu/softgpu.h"
 
+#include <string.h>
+
 #define REG_UNIT  256u /* registers are given to warps in these */
 #define SMEM_UNIT 128u /* shared memory to blocks */
 
@@ -103,5 +105,79 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction func,
 	if (share > SMEM_BLOCK_OPTIN)
 		share = SMEM_BLOCK_OPTIN;
 	*bytes = share - f->info->shared_bytes;
+	return CUDA_SUCCESS;
+}
+
+/* The shape that a configuration asks for, 0 when it asks for none. */
+static CUresult asked_cluster(const CUlaunchConfig *config, uint32_t shape[3])
+{
+	memset(shape, 0, 3 * sizeof(*shape));
+	if (config->numAttrs && !config->attrs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &config->attrs[i].value;
+
+		if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			continue;
+		if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z)
+			return CUDA_ERROR_INVALID_VALUE;
+		shape[0] = v->clusterDim.x;
+		shape[1] = v->clusterDim.y;
+		shape[2] = v->clusterDim.z;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult config_blocks(const struct function *f, const CUlaunchConfig *c, unsigned int *blocks)
+{
+	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY;
+
+	if (!threads || threads > THREADS_BLOCK || !c->blockDimZ || threads * c->blockDimZ > THREADS_BLOCK)
+		return CUDA_ERROR_INVALID_VALUE;
+	*blocks = occupancy_blocks(f, (unsigned int)(threads * c->blockDimZ), c->sharedMemBytes);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction func, const CUlaunchConfig *config)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	AUTO_PUT struct function *f = NULL;
+	const uint32_t none[3] = {0};
+	unsigned int blocks, most;
+	uint32_t shape[3];
+
+	TRY(enter(func, &c, &f));
+	if (!size || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(config_blocks(f, config, &blocks));
+	most = atomic_load(&f->nonportable) ? CLUSTER_MOST : CLUSTER_PORTABLE;
+	if (f->info->max_cluster)
+		most = min(most, f->info->max_cluster);
+	if (atomic_load(&f->cluster[0])) {
+		TRY(function_cluster(f, none, shape));
+		most = shape[0] * shape[1] * shape[2];
+	}
+	*size = blocks ? (int)most : 0;
+	return CUDA_SUCCESS;
+}
+
+/* A cluster runs on one multiprocessor here, whatever its size: each holds one at least. */
+CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction func, const CUlaunchConfig *config)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	AUTO_PUT struct function *f = NULL;
+	uint32_t asked[3], shape[3];
+	unsigned int blocks, each;
+
+	TRY(enter(func, &c, &f));
+	if (!n || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(asked_cluster(config, asked));
+	TRY(config_blocks(f, config, &blocks));
+	if (!asked[0] && !atomic_load(&f->cluster[0]))
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_cluster(f, asked, shape));
+	each = blocks / (shape[0] * shape[1] * shape[2]);
+	*n = blocks ? (int)((each ? each : 1) * c->dev->threads) : 0;
 	return CUDA_SUCCESS;
 }

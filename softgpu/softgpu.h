@@ -119,6 +119,8 @@ CUresult device_attribute(int *value, CUdevice_attribute attr, const struct devi
 #define SMEM_SM		   (100u << 10)
 #define SMEM_RESERVED	   1024u
 #define THREADS_BLOCK	   1024u
+#define CLUSTER_PORTABLE   8u
+#define CLUSTER_MOST	   16u
 #define THREADS_SM	   1536u
 #define BLOCKS_SM	   24u
 #define REGS_SM		   65536u
@@ -316,6 +318,7 @@ struct function {
 	struct ptx_func *ptx;
 	const struct ptx_func_info *info;
 	atomic_int max_dyn_shared, carveout, cluster_policy, nonportable;
+	atomic_int cluster[3]; /* what each launch must have, 0: what it likes */
 };
 
 /*
@@ -342,6 +345,9 @@ void function_defaults(struct function *f); /* the settable attributes of a func
 CUresult function_attribute(int *value, CUfunction_attribute attr, const struct function *f);
 CUresult function_set_attribute(struct function *f, CUfunction_attribute attr, int value);
 CUresult function_param(const struct ptx_func_info *info, size_t index, size_t *offset, size_t *bytes);
+
+/* The clusters' shape for a launch of @f that asks for @asked (0: nothing), in @out; CUDA_ERROR_INVALID_CLUSTER_SIZE. */
+CUresult function_cluster(const struct function *f, const uint32_t asked[3], uint32_t out[3]);
 
 /* Blocks of @f that fit on a multiprocessor; 0 when none does. */
 unsigned int occupancy_blocks(const struct function *f, unsigned int threads, size_t dyn_shared);

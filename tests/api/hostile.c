@@ -35,6 +35,7 @@ static const uint16_t ops[] = {
 	OP_FUNC_SET,
 	OP_FUNC_CACHE,
 	OP_OCCUPANCY,
+	OP_CLUSTERS,
 	OP_LAUNCH,
 	OP_HOST_DONE,
 	OP_PRINT,
