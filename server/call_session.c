@@ -311,7 +311,25 @@ void srv_CTX_DESTROY(struct srv_call *c)
 	srv_fail(c, destroy(c->session, real, false));
 }
 
-/* Leased memory has its access per device, whatever the contexts: what is leased later follows visible_to. */
+/*
+ * Leased memory has its access per device, whatever the contexts: what is leased later follows visible_to. Access that was given
+ * is not taken back: another context or pool may have it.
+ */
+static CUresult make_visible(struct srv_session *s, unsigned owner, unsigned to)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&s->lock);
+	if (!(s->device[owner].visible_to & 1u << to)) {
+		s->device[owner].visible_to |= 1u << to;
+		for (unsigned i = 0; i < s->leases.n && !r; i++)
+			if (s->leases.list[i].device == owner)
+				r = set_access(s, s->leases.list[i].addr, s->leases.list[i].bytes, owner);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 void srv_PEER(struct srv_call *c)
 {
 	struct srv_session *s = c->session;
@@ -327,16 +345,22 @@ void srv_PEER(struct srv_call *c)
 		return;
 	}
 	r = a.enable ? drv_cuda.cuCtxEnablePeerAccess(peer->real, 0) : drv_cuda.cuCtxDisablePeerAccess(peer->real);
-	/* Access that was given to leases is not taken back: another context of the device may have it. */
-	pthread_mutex_lock(&s->lock);
-	if (!r && a.enable && !(s->device[peer->device].visible_to & 1u << x->device)) {
-		s->device[peer->device].visible_to |= 1u << x->device;
-		for (unsigned i = 0; i < s->leases.n && !r; i++)
-			if (s->leases.list[i].device == peer->device)
-				r = set_access(s, s->leases.list[i].addr, s->leases.list[i].bytes, peer->device);
-	}
-	pthread_mutex_unlock(&s->lock);
+	if (!r && a.enable)
+		r = make_visible(s, peer->device, x->device);
 	srv_fail(c, r);
+}
+
+void srv_VISIBLE(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct rec_VISIBLE a;
+
+	if (!srv_body(c, &a, sizeof(a)))
+		return;
+	if (a.device >= s->ndevices || a.to >= s->ndevices)
+		srv_fail(c, CUDA_ERROR_INVALID_DEVICE);
+	else
+		srv_fail(c, make_visible(s, a.device, a.to));
 }
 
 void srv_cuCtxSetLimit(struct srv_call *c)

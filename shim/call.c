@@ -79,14 +79,10 @@ void rgpu_retire(struct rgpu_obj *obj)
 
 int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int128 len)
 {
-	struct block b;
-
 	(void)c;
 	if (!len)
 		return 0;
-	if (len < 0 || !heap_find(addr, &b) || addr - b.range.start + (unsigned __int128)len > b.asked)
-		return CUDA_ERROR_INVALID_VALUE;
-	return 0;
+	return len > 0 && allocs_cover(addr, len) ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
 void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)

@@ -8,6 +8,7 @@
 #include "shim/handles.h"
 #include "shim/hostfunc.h"
 #include "shim/module.h"
+#include "shim/ordered.h"
 #include "shim/session.h"
 #include "shim/thread.h"
 
@@ -152,6 +153,7 @@ static void forget_objects(struct ctx *x)
 	handle_each(KIND_event, drop, x->obj);
 	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
+	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);
 	heap_drop_context(x->obj);
 }
 

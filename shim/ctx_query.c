@@ -6,6 +6,7 @@
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/handles.h"
+#include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 
@@ -251,6 +252,7 @@ static int sync_one(struct rgpu_call *c)
 	if (!r) {
 		ctx_settled(ctx_of(c->context), work);
 		pinned_settled(c->context, PINNED_ALL, stamp);
+		ordered_settled(c->context, ORDERED_ALL, stamp);
 	}
 	if (!r && text)
 		print_fetch(c->session);

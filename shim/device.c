@@ -118,7 +118,6 @@ static const int absent[] = {
 	CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
 	CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
 	CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
@@ -149,8 +148,11 @@ int device_attribute(const struct device *d, CUdevice_attribute attrib)
 			return 0;
 	if ((unsigned)attrib >= RGPU_PROPS_ATTRS)
 		return RGPU_PROPS_NONE;
-	/* Device and host addresses never overlap, and copies tell them apart. Registered memory is staged. */
-	if (attrib == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING || attrib == CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED)
+	/*
+	 * Device and host addresses never overlap, and copies tell them apart. Registered memory is staged. Pools are ours.
+	 */
+	if (attrib == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING || attrib == CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED ||
+	    attrib == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)
 		return 1;
 	return d->props.attrs[attrib];
 }

@@ -7,6 +7,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/cuda_api.h"
+#include "shim/ordered.h"
 #include "shim/session.h"
 
 #define SEGMENT_SMALL (8ull << 20)
@@ -21,11 +22,6 @@ struct segment {
 	struct segment *next; /* in cached */
 };
 
-/* All allocations of the process, by address. Taken inside a heap's lock. */
-static pthread_rwlock_t allocs_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct range *allocs;
-static _Atomic uint64_t next_id = 1;
-
 void heap_init(struct heap *h)
 {
 	pthread_mutex_init(&h->lock, NULL);
@@ -33,7 +29,7 @@ void heap_init(struct heap *h)
 }
 
 /* Four bins an octave. */
-static unsigned bin_of(uint64_t bytes)
+unsigned heap_bin(uint64_t bytes)
 {
 	unsigned log = 63 - __builtin_clzll(bytes), bin = (log - 9) * 4 + (bytes >> (log - 2) & 3);
 
@@ -42,7 +38,7 @@ static unsigned bin_of(uint64_t bytes)
 
 static void bin_insert(struct heap *h, struct block *b)
 {
-	struct block **bin = &h->bins[bin_of(b->range.bytes)];
+	struct block **bin = &h->bins[heap_bin(b->range.bytes)];
 
 	b->free = true;
 	b->next = *bin;
@@ -63,7 +59,7 @@ static void bin_remove(struct block *b)
 /* Best fit in the size's own bin, else the first of the next bin that has one: all there are large enough. */
 static struct block *bin_find(struct heap *h, uint64_t size)
 {
-	unsigned bin = bin_of(size);
+	unsigned bin = heap_bin(size);
 	struct block *best = NULL;
 
 	for (struct block *b = h->bins[bin]; b; b = b->next)
@@ -284,15 +280,40 @@ static int take(struct device *d, uint64_t size, struct block **out)
 	return *out ? 0 : r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-int heap_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, uint64_t *addr)
+static uint64_t rounded(uint64_t bytes)
 {
-	uint64_t size = (bytes + HEAP_ALIGN - 1) & ~(uint64_t)(HEAP_ALIGN - 1);
+	return (bytes + HEAP_ALIGN - 1) & ~(uint64_t)(HEAP_ALIGN - 1);
+}
+
+/* Makes the block an allocation of the program. */
+static void enter(struct block *b, struct rgpu_obj *context, uint64_t pool, uint64_t bytes, uint64_t *addr)
+{
+	b->context = context;
+	b->asked = bytes;
+	b->pool = pool;
+	pool_charge(pool, rounded(bytes));
+	*addr = b->range.start;
+	allocs_enter(b);
+}
+
+/* Waits for work that holds freed blocks of @d back. */
+static int settle(struct device *d)
+{
+	struct device *holder = ordered_holder(d);
+	int r = 0;
+
+	if (d->heap.parked || holder)
+		r = ctx_sync_device(d);
+	if (!r && holder && holder != d)
+		r = ctx_sync_device(holder);
+	return r;
+}
+
+static int obtain(struct device *d, uint64_t size, struct block **out)
+{
 	struct heap *h = &d->heap;
-	struct block *b = NULL;
 	int r;
 
-	if (!bytes || size < bytes)
-		return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&h->lock);
 	if (h->parked_bytes >= PARKED_MAX) {
 		pthread_mutex_unlock(&h->lock);
@@ -301,32 +322,48 @@ int heap_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, uint6
 			return r;
 		pthread_mutex_lock(&h->lock);
 	}
-	r = take(d, size, &b);
-	if (r == CUDA_ERROR_OUT_OF_MEMORY && (h->parked || h->cached)) {
-		if (h->parked) {
-			pthread_mutex_unlock(&h->lock);
-			r = ctx_sync_device(d);
-			if (r)
-				return r;
-			pthread_mutex_lock(&h->lock);
-		}
-		drop_cached(h, 0);
-		r = take(d, size, &b);
-	}
-	if (r) {
+	r = take(d, size, out);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY) {
 		pthread_mutex_unlock(&h->lock);
-		return r;
+		r = settle(d);
+		if (r)
+			return r;
+		pthread_mutex_lock(&h->lock);
+		drop_cached(h, 0);
+		r = take(d, size, out);
 	}
-	h->used += b->range.bytes;
-	b->context = context;
-	b->asked = bytes;
-	b->id = atomic_fetch_add(&next_id, 1);
-	pthread_rwlock_wrlock(&allocs_lock);
-	ranges_insert(&allocs, &b->range);
-	pthread_rwlock_unlock(&allocs_lock);
-	*addr = b->range.start;
+	if (!r)
+		h->used += (*out)->range.bytes;
 	pthread_mutex_unlock(&h->lock);
-	return 0;
+	return r;
+}
+
+int heap_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, uint64_t *addr)
+{
+	struct block *b = NULL;
+	int r;
+
+	if (!bytes || rounded(bytes) < bytes)
+		return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+	r = obtain(d, rounded(bytes), &b);
+	if (!r)
+		enter(b, context, 0, bytes, addr);
+	return r;
+}
+
+int heap_alloc_ordered(struct device *d, struct rgpu_obj *context, uint64_t stream, uint64_t pool, uint64_t bytes, uint64_t *addr)
+{
+	struct block *b;
+	int r = 0;
+
+	if (!bytes || rounded(bytes) < bytes)
+		return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+	b = ordered_take(d, context, stream, rounded(bytes));
+	if (!b)
+		r = obtain(d, rounded(bytes), &b);
+	if (!r)
+		enter(b, context, pool, bytes, addr);
+	return r;
 }
 
 static void park(struct heap *h, struct block *b, uint64_t stamp)
@@ -338,18 +375,54 @@ static void park(struct heap *h, struct block *b, uint64_t stamp)
 	h->parked_bytes += b->range.bytes;
 }
 
+void heap_park(struct block *b, uint64_t stamp)
+{
+	pthread_mutex_lock(&b->device->heap.lock);
+	park(&b->device->heap, b, stamp);
+	pthread_mutex_unlock(&b->device->heap.lock);
+}
+
+void heap_release(struct block *b)
+{
+	struct heap *h = &b->device->heap;
+
+	pthread_mutex_lock(&h->lock);
+	release(h, b);
+	pthread_mutex_unlock(&h->lock);
+}
+
+void heap_trim(struct device *d)
+{
+	pthread_mutex_lock(&d->heap.lock);
+	drop_cached(&d->heap, 0);
+	pthread_mutex_unlock(&d->heap.lock);
+}
+
+/* Takes the allocation that begins at @addr from the program. NULL: there is none. */
+static struct block *leave(uint64_t addr)
+{
+	struct block *b = allocs_leave(addr, BLOCK_HEAP);
+
+	if (b && b->pool)
+		pool_discharge(b->pool, rounded(b->asked));
+	return b;
+}
+
+int heap_free_ordered(uint64_t addr, struct rgpu_obj *context, uint64_t stream)
+{
+	struct block *b = leave(addr);
+
+	if (!b)
+		return CUDA_ERROR_INVALID_VALUE;
+	ordered_give(b, context, stream, atomic_load(&b->device->session->counter));
+	return 0;
+}
+
 int heap_free(uint64_t addr)
 {
-	struct block *b;
+	struct block *b = leave(addr);
 	struct heap *h;
 
-	pthread_rwlock_wrlock(&allocs_lock);
-	b = (struct block *)ranges_find(allocs, addr);
-	if (b && b->range.start == addr && b->segment)
-		ranges_remove(&allocs, &b->range);
-	else
-		b = NULL;
-	pthread_rwlock_unlock(&allocs_lock);
 	if (!b)
 		return CUDA_ERROR_INVALID_VALUE;
 	h = &b->device->heap;
@@ -360,49 +433,6 @@ int heap_free(uint64_t addr)
 		release(h, b);
 	pthread_mutex_unlock(&h->lock);
 	return 0;
-}
-
-int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, uint64_t bytes)
-{
-	struct block *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	b->range.start = addr;
-	b->range.bytes = b->asked = bytes;
-	b->device = d;
-	b->context = context;
-	b->id = atomic_fetch_add(&next_id, 1);
-	pthread_rwlock_wrlock(&allocs_lock);
-	ranges_insert(&allocs, &b->range);
-	pthread_rwlock_unlock(&allocs_lock);
-	return 0;
-}
-
-void heap_drop_global(uint64_t addr)
-{
-	struct block *b;
-
-	pthread_rwlock_wrlock(&allocs_lock);
-	b = (struct block *)ranges_find(allocs, addr);
-	if (b && !b->segment)
-		ranges_remove(&allocs, &b->range);
-	else
-		b = NULL;
-	pthread_rwlock_unlock(&allocs_lock);
-	free(b);
-}
-
-bool heap_find(uint64_t addr, struct block *out)
-{
-	struct range *r;
-
-	pthread_rwlock_rdlock(&allocs_lock);
-	r = ranges_find(allocs, addr);
-	if (r)
-		*out = *(struct block *)r;
-	pthread_rwlock_unlock(&allocs_lock);
-	return r;
 }
 
 /* Never back: a thread that is late must not hide the work of one that came after it. */
@@ -432,26 +462,7 @@ void heap_idle(struct device *d, uint64_t stamp)
 		release(h, b);
 	}
 	pthread_mutex_unlock(&h->lock);
-}
-
-void heap_drop_context(struct rgpu_obj *context)
-{
-	uint64_t from = 0;
-
-	for (;;) {
-		struct block *b;
-
-		pthread_rwlock_rdlock(&allocs_lock);
-		do {
-			b = (struct block *)ranges_next(allocs, from);
-			if (b)
-				from = b->range.start + 1;
-		} while (b && (b->context != context || !b->segment));
-		pthread_rwlock_unlock(&allocs_lock);
-		if (!b)
-			return;
-		heap_free(from - 1);
-	}
+	ordered_idle(d, stamp);
 }
 
 uint64_t heap_unused(struct device *d)

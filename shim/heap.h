@@ -25,17 +25,24 @@ int window_open(struct rgpu_session *s); /* a CUresult */
 #define HEAP_BINS  64
 #define HEAP_SMALL (1u << 20)
 
-/* A piece of a segment, in use or free. */
+enum block_kind {
+	BLOCK_HEAP,   /* a piece of a segment, in use or free */
+	BLOCK_GLOBAL, /* a module's variable */
+	BLOCK_VMM,    /* physical memory that the program mapped itself */
+};
+
 struct block {
-	struct range range; /* in the process's allocations while in use */
+	struct range range; /* first. In the process's allocations while in use */
+	enum block_kind kind;
 	struct device *device;
 	struct rgpu_obj *context;   /* that allocated it */
-	struct segment *segment;    /* NULL: a module's global */
+	struct segment *segment;    /* of the heap */
 	struct block *left, *right; /* neighbours in the segment */
 	struct block *next, **at;   /* in a bin, or in the parked list */
 	uint64_t asked;		    /* bytes that the program asked for: range.bytes is rounded up */
 	uint64_t stamp;		    /* parked: the session's counter when it was freed */
 	uint64_t id;		    /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	uint64_t pool;		    /* the pool's handle; 0: none */
 	bool free;
 };
 
@@ -59,16 +66,35 @@ void heap_init(struct heap *h);
 /* 0 and *addr, a CUresult otherwise: OUT_OF_MEMORY is the server's answer, given at the call. */
 int heap_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, uint64_t *addr);
 int heap_free(uint64_t addr); /* INVALID_VALUE: @addr is no allocation's beginning */
-/* The allocation that contains @addr, copied; false: none. */
-bool heap_find(uint64_t addr, struct block *out);
-/* Memory that came with a module: known by its address, never freed by itself. 0 or OUT_OF_MEMORY. */
-int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, uint64_t bytes);
-void heap_drop_global(uint64_t addr);
+/* The same in stream order, see ordered.h: allocated again at once by whoever comes later in the stream that freed. */
+int heap_alloc_ordered(struct device *d, struct rgpu_obj *context, uint64_t stream, uint64_t pool, uint64_t bytes,
+		       uint64_t *addr);
+int heap_free_ordered(uint64_t addr, struct rgpu_obj *context, uint64_t stream);
+/* For ordered.c: a block that is in no allocation goes back, at once or when a wait has seen the device idle. */
+void heap_release(struct block *b);
+void heap_park(struct block *b, uint64_t stamp);
+unsigned heap_bin(uint64_t bytes);
+void heap_trim(struct device *d); /* what is leased and whole is given back to the server */
 /* A wait that began when the session's counter was @stamp found all of the device's work done. */
 void heap_idle(struct device *d, uint64_t stamp);
 /* The device was given work when the session's counter was @counter. */
 void heap_busy(struct device *d, uint64_t counter);
 void heap_drop_context(struct rgpu_obj *context); /* frees what it allocated */
 uint64_t heap_unused(struct device *d);		  /* bytes leased that nobody uses */
+
+/* allocs.c: all device memory that the program can name, by address. */
+
+void allocs_enter(struct block *b); /* gives it an id */
+/* Takes the block of that kind that begins at @addr. NULL: there is none. */
+struct block *allocs_leave(uint64_t addr, enum block_kind kind);
+/* The allocation that contains @addr, copied; false: none. */
+bool heap_find(uint64_t addr, struct block *out);
+/* [addr, addr + len) lies in allocations, which is one unless the program mapped several side by side. */
+bool allocs_cover(uint64_t addr, unsigned __int128 len);
+/* The first block of that kind and context from @from on, copied; false: none. */
+bool allocs_next(uint64_t from, enum block_kind kind, struct rgpu_obj *context, struct block *out);
+/* Memory that came with a module: known by its address, never freed by itself. 0 or OUT_OF_MEMORY. */
+int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, uint64_t bytes);
+void heap_drop_global(uint64_t addr);
 
 #endif

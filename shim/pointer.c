@@ -61,8 +61,9 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 		ANSWER(size_t, p->device ? p->b.asked : p->m.range.bytes);
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		ANSWER(int, 1);
-	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		ANSWER(CUmemoryPool, p->device ? p->b.pool : 0);
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		ANSWER(unsigned long long, 0);
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:

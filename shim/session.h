@@ -47,6 +47,7 @@ struct device {
 	struct rgpu_obj *primary; /* its handle lives for good, so that programs may keep it */
 	unsigned retained;
 	unsigned primary_flags;
+	struct rgpu_obj *pool, *current_pool; /* the default one, once somebody asked; the one of cuMemAllocAsync. lock, too */
 };
 
 struct process {

@@ -3,6 +3,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
+#include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/unsupported.h"
@@ -68,14 +69,17 @@ CUresult cuStreamDestroy(CUstream hStream)
 
 int stream_sync(struct rgpu_call *c, uint64_t stream)
 {
-	uint64_t stamp = atomic_load(&c->session->counter);
+	uint64_t stamp = atomic_load(&c->session->counter), order;
 	uint32_t text;
 	int r;
 
 	c->op = OP_STREAM_SYNC;
 	r = rpc_STREAM_SYNC(c, stream, &text);
-	if (!r)
+	if (!r) {
 		pinned_settled(c->context, stream, stamp);
+		if (!ordered_stream(c, stream, &order))
+			ordered_settled(c->context, order, stamp);
+	}
 	if (!r && text)
 		print_fetch(c->session);
 	return r;

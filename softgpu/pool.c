@@ -251,6 +251,35 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	return CUDA_SUCCESS;
 }
 
+/* The same by place and type: there are pools of device memory only. */
+static CUresult place_check(const CUmemLocation *where, CUmemAllocationType type)
+{
+	TRY(api_enter());
+	if (!where || (type != CU_MEM_ALLOCATION_TYPE_PINNED && type != CU_MEM_ALLOCATION_TYPE_MANAGED))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type == CU_MEM_ALLOCATION_TYPE_MANAGED || where->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemAllocationType type)
+{
+	TRY(place_check(where, type));
+	return cuDeviceGetDefaultMemPool(pool, where->id);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemAllocationType type)
+{
+	TRY(place_check(where, type));
+	return cuDeviceGetMemPool(pool, where->id);
+}
+
+CUresult cuMemSetMemPool(CUmemLocation *where, CUmemAllocationType type, CUmemoryPool pool)
+{
+	TRY(place_check(where, type));
+	return cuDeviceSetMemPool(where->id, pool);
+}
+
 /* Nothing is kept back, so there is nothing to trim. */
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {

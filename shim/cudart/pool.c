@@ -62,6 +62,39 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 	return cudart_done(drv.cuMemPoolSetAttribute(pool, (CUmemPool_attribute)attr, value));
 }
 
+_Static_assert(sizeof(struct cudaMemAccessDesc) == sizeof(CUmemAccessDesc), "access descriptions differ");
+_Static_assert(sizeof(struct cudaMemLocation) == sizeof(CUmemLocation), "locations differ");
+
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *desc, size_t count)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemPoolSetAccess(pool, (const CUmemAccessDesc *)desc, count));
+}
+
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool, struct cudaMemLocation *where)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemPoolGetAccess((CUmemAccess_flags *)flags, pool, (CUmemLocation *)where));
+}
+
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *where, enum cudaMemAllocationType type)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemGetDefaultMemPool(pool, (CUmemLocation *)where, (CUmemAllocationType)type));
+}
+
+cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *where, enum cudaMemAllocationType type)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemGetMemPool(pool, (CUmemLocation *)where, (CUmemAllocationType)type));
+}
+
+cudaError_t cudaMemSetMemPool(struct cudaMemLocation *where, enum cudaMemAllocationType type, cudaMemPool_t pool)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemSetMemPool((CUmemLocation *)where, (CUmemAllocationType)type, pool));
+}
+
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
 {
 	TRY(cudart_context());

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
 
-API_TESTS := device errors procaddr context memory copy stream module launch hostfunc cublas session hostile
+API_TESTS := device errors procaddr context memory pool copy stream module launch hostfunc cublas session hostile
 API_TEST_B := $(B)/tests/api
 
 $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
@@ -22,7 +22,7 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 
 # Parts of the shim without a server behind them.
-$(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap ranges handles) | $(API_GEN)
+$(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap allocs ordered ranges handles) | $(API_GEN)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(API_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpthread
 

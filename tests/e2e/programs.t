@@ -9,6 +9,7 @@ passes "runtime: tiled matrix product, 512 × 512" $(gpu) $E2E/matmul
 passes "runtime: reduction by warp shuffles" $(gpu) $E2E/reduce
 passes "runtime: histogram with atomics" $(gpu) $E2E/histogram
 passes "runtime: clusters and distributed shared memory" $(gpu) $E2E/cluster
+passes "runtime: stream-ordered allocation, and another device's pool" $(gpu) $E2E/ordered
 passes "cuBLAS: sgemm" $(gpu) $E2E/sgemm
 passes "runtime: every call of its unit test" $(gpu) $E2E/cudart_api
 done_testing
