@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "softgpu/ptx/exec.h"
+#include "softgpu/ptx/texture.h"
 
 /*
  * A worker runs a block to its end before it takes the next. A block that keeps yielding (it spins, perhaps on
@@ -412,7 +413,9 @@ enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struc
 		return refuse(fault, PTX_OUT_OF_RESOURCES, "32 cooperative launches of this module run already");
 	}
 	pthread_mutex_init(&l.lock, NULL);
+	ptx_texture_launches(1);
 	ptx_pool_run(l.width - 1, launch_worker, &l);
+	ptx_texture_launches(-1);
 	pthread_mutex_destroy(&l.lock);
 	free(l.tid);
 	if (slot < COOP_SLOTS)

@@ -223,6 +223,13 @@ static const struct {
 	{"ldmatrix", lower_ldmatrix},
 	{"stmatrix", lower_ldmatrix},
 	{"movmatrix", lower_movmatrix},
+	{"tex", lower_tex},
+	{"tld4", lower_tex},
+	{"txq", lower_txq},
+	{"suq", lower_txq},
+	{"suld", lower_surface},
+	{"sust", lower_surface},
+	{"sured", lower_surface},
 };
 
 lower_fn lower_special(const char *op, u32 len)

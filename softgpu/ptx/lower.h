@@ -156,6 +156,9 @@ void lower_mma(struct lower *lo);
 void lower_wmma(struct lower *lo);
 void lower_ldmatrix(struct lower *lo);
 void lower_movmatrix(struct lower *lo);
+void lower_tex(struct lower *lo);
+void lower_txq(struct lower *lo);
+void lower_surface(struct lower *lo);
 
 /* cfg.c, slots.c */
 void lower_cfg(struct lower *lo);

@@ -86,12 +86,6 @@ static void parse_mem(struct load *ld, struct opnd *o)
 
 	parse_operand(ld, &base);
 	o->kind = O_MEM;
-	if (is_punct(ld, ',')) {
-		/* [ref, {coordinates}]: textures and tensors; kept as a list for the refusal by opcode */
-		next(ld);
-		parse_list(ld, o, ']');
-		return;
-	}
 	if (base.kind == O_REG && !base.inverted) {
 		o->has_base = true;
 		o->reg = base.reg;
@@ -102,6 +96,11 @@ static void parse_mem(struct load *ld, struct opnd *o)
 		o->val = base.val;
 	} else {
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "this is not an address");
+	}
+	if (accept(ld, ',')) {
+		/* [ref, {coordinates}]: textures, surfaces and tensors; the list is what follows the reference */
+		parse_list(ld, o, ']');
+		return;
 	}
 	if (accept(ld, '+'))
 		o->val += parse_u64(ld);

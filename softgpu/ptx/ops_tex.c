@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Texture fetches, surface loads, stores and reductions, and the queries, lane by lane. */
+#include <math.h>
+
+#include "softgpu/arena.h"
+#include "softgpu/ptx/half.h"
+#include "softgpu/ptx/tex_ins.h"
+#include "softgpu/ptx/texture.h"
+
+static void *list_ptr(const struct warp *w, const struct ins *i, u32 k)
+{
+	return opnd_ptr(w, w->frame->f->ops[i->target + k]);
+}
+
+static u32 list_u32(const struct warp *w, const struct ins *i, u32 k, u32 lane)
+{
+	return ((const u32 *)list_ptr(w, i, k))[lane];
+}
+
+static f32 list_f32(const struct warp *w, const struct ins *i, u32 k, u32 lane)
+{
+	return bits_f32(list_u32(w, i, k, lane));
+}
+
+/* Lanes mostly have the same object: it is looked up when it changes. */
+struct object {
+	u64 value;
+	const struct ptx_texture *t;
+};
+
+static bool find(struct warp *w, const struct ins *i, u32 lane, bool surface, struct object *o)
+{
+	u64 value = ((const u64 *)opnd_ptr(w, i->r[4]))[lane];
+
+	if (o->t && o->value == value)
+		return true;
+	o->value = value;
+	o->t = ptx_texture_find(value);
+	if (o->t && o->t->surface == surface)
+		return true;
+	ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, value, "0x%llx is no %s object, line %u of the PTX",
+		  (unsigned long long)value, surface ? "surface" : "texture", i->line);
+	return false;
+}
+
+/* The level at which a texel is as large as a step on the screen; directions of a cube are taken as they are. */
+static f32 lod_of(const struct warp *w, const struct ins *i, u32 first, u32 lane, const struct tex_ins *t,
+		  const struct ptx_texture *x)
+{
+	const u32 size[3] = {x->level[0].width, x->level[0].height, x->level[0].depth};
+	f32 longest = 0;
+
+	for (u32 axis = 0; axis < 2; axis++) {
+		f32 sum = 0;
+
+		for (u32 d = 0; d < t->dims; d++) {
+			f32 step = list_f32(w, i, first + axis * t->dims + d, lane);
+
+			step *= t->cube ? (f32)size[0] / 2 : x->normalized ? (f32)size[d] : 1;
+			sum += step * step;
+		}
+		longest = sum > longest ? sum : longest;
+	}
+	return log2f(longest) / 2; /* of 0: −∞, the least level */
+}
+
+static void put_result(const struct warp *w, const struct ins *i, u32 lane, const struct tex_ins *t, const struct ptx_texture *x,
+		       const u32 v[4])
+{
+	u16 h[4];
+
+	if (t->result == RESULT_32) {
+		for (u32 k = 0; k < 4; k++)
+			((u32 *)list_ptr(w, i, k))[lane] = v[k];
+		return;
+	}
+	for (u32 k = 0; k < 4; k++)
+		h[k] = ptx_reads_float(x) ? f32_to_f16(bits_f32(v[k])) : (u16)v[k];
+	for (u32 k = 0; k < 4; k++)
+		if (t->result == RESULT_F16)
+			((u16 *)list_ptr(w, i, k))[lane] = h[k];
+		else if (k < 2)
+			((u32 *)list_ptr(w, i, k))[lane] = h[2 * k] | (u32)h[2 * k + 1] << 16;
+}
+
+HANDLER(tex)
+{
+	struct object o = {0};
+	struct tex_ins t;
+	u32 nres;
+
+	memcpy(&t, &i->imm, sizeof(t));
+	nres = t.result == RESULT_F16X2 ? 2 : 4;
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest), k = nres, v[4];
+		struct tex_fetch q = {.dims = t.dims,
+				      .integer = t.integer,
+				      .cube = t.cube,
+				      .layered = t.layered,
+				      .base_level = t.lod == LOD_BASE,
+				      .gather = t.gather};
+		u64 bad;
+
+		if (!find(w, i, l, false, &o))
+			return;
+		if (t.layered)
+			q.layer = list_u32(w, i, k++, l);
+		for (u32 d = 0; d < t.dims; d++, k++) {
+			if (t.integer)
+				q.texel[d] = (s32)list_u32(w, i, k, l);
+			else
+				q.at[d] = list_f32(w, i, k, l);
+		}
+		if (t.lod == LOD_LEVEL)
+			q.lod = list_f32(w, i, k++, l);
+		else if (t.lod == LOD_GRAD) {
+			q.lod = lod_of(w, i, k, l, &t, o.t);
+			k += 2 * t.dims;
+		}
+		for (u32 d = 0; d < t.offsets; d++)
+			q.offset[d] = (s32)list_u32(w, i, k++, l);
+		if (!ptx_texture_fetch(o.t, &q, v, &bad)) {
+			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, bad, "a texture's memory is gone, line %u of the PTX",
+				  i->line);
+			return;
+		}
+		put_result(w, i, l, &t, o.t, v);
+	}
+}
+
+HANDLER(txq)
+{
+	struct object o = {0};
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest), level = ((const u32 *)opnd_ptr(w, i->r[1]))[l], v = 0;
+		u64 value = ((const u64 *)opnd_ptr(w, i->r[4]))[l];
+		const struct ptx_image *im;
+
+		if (!o.t || o.value != value) {
+			o.t = ptx_texture_find(value);
+			o.value = value;
+		}
+		if (!o.t) {
+			find(w, i, l, false, &o); /* raises */
+			return;
+		}
+		im = &o.t->level[level < o.t->nlevels ? level : o.t->nlevels - 1];
+		switch ((enum tex_query)i->imm) {
+		case TXQ_WIDTH:
+			v = im->width;
+			break;
+		case TXQ_HEIGHT:
+			v = im->height;
+			break;
+		case TXQ_DEPTH:
+			v = o.t->dims == 3 ? im->depth : 1;
+			break;
+		case TXQ_LAYERS:
+			v = o.t->layered ? im->depth / (o.t->cubemap ? 6 : 1) : 1;
+			break;
+		case TXQ_LEVELS:
+			v = o.t->nlevels;
+			break;
+		case TXQ_NORMALIZED:
+			v = o.t->normalized;
+			break;
+		case TXQ_SAMPLES:
+			v = 1;
+			break;
+		}
+		((u32 *)opnd_ptr(w, i->r[0]))[l] = v;
+	}
+}
+
+/* ---- Surfaces ---- */
+
+enum place { PLACE_OK, PLACE_SKIP, PLACE_FAULT };
+
+/* Where a lane's access of @bytes goes; x counts bytes, or texels when formatted. */
+static enum place place(struct warp *w, const struct ins *i, u32 l, u32 k, const struct surf_ins *s, const struct ptx_texture *t,
+			u32 bytes, u8 **mem)
+{
+	const struct ptx_image *im = &t->level[0];
+	s64 layer = s->layered ? (s64)list_u32(w, i, k++, l) : 0, c[3] = {0}, size[3] = {im->width, im->height, im->depth};
+	bool outside;
+	u64 addr;
+
+	for (u32 d = 0; d < s->dims; d++)
+		c[d] = (s32)list_u32(w, i, k + d, l);
+	if (s->layered)
+		c[2] = layer;
+	c[0] *= s->formatted ? t->texel : 1;
+	size[0] *= t->texel;
+	outside = c[0] < 0 || c[0] + bytes > size[0] || c[1] < 0 || c[1] >= size[1] || c[2] < 0 || c[2] >= size[2];
+	if (outside && s->mode == SURF_ZERO)
+		return PLACE_SKIP;
+	if (outside && s->mode == SURF_CLAMP && bytes <= size[0]) {
+		const s64 top[3] = {size[0] - bytes, size[1] - 1, size[2] - 1};
+
+		for (u32 d = 0; d < 3; d++)
+			c[d] = c[d] < 0 ? 0 : c[d] > top[d] ? top[d] : c[d];
+		outside = false;
+	}
+	addr = im->base + (u64)c[2] * im->plane + (u64)c[1] * im->pitch + (u64)c[0];
+	if (!outside && c[0] & (bytes - 1)) {
+		ptx_raise(w, i, (int)l, PTX_MISALIGNED, addr, "surface access of %u bytes at x %lld, line %u of the PTX", bytes,
+			  (long long)c[0], i->line);
+		return PLACE_FAULT;
+	}
+	if (outside || !softgpu_mapped(addr, bytes)) {
+		ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, addr,
+			  "surface access of %u bytes at (%lld, %lld, %lld) of %lld × %lld × %lld by block (%u,%u,%u) thread "
+			  "(%u,%u,%u), line %u of the PTX",
+			  bytes, (long long)c[0], (long long)c[1], (long long)c[2], (long long)size[0], (long long)size[1],
+			  (long long)size[2], w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][l], w->tid[1][l],
+			  w->tid[2][l], i->line);
+		return PLACE_FAULT;
+	}
+	*mem = (u8 *)(uintptr_t)addr;
+	return PLACE_OK;
+}
+
+static u64 reg_get(const void *p, u32 cls, u32 l)
+{
+	return cls == RC_16 ? ((const u16 *)p)[l] : cls == RC_32 ? ((const u32 *)p)[l] : ((const u64 *)p)[l];
+}
+
+static void reg_put(void *p, u32 cls, u32 l, u64 v)
+{
+	if (cls == RC_16)
+		((u16 *)p)[l] = (u16)v;
+	else if (cls == RC_32)
+		((u32 *)p)[l] = (u32)v;
+	else
+		((u64 *)p)[l] = v;
+}
+
+static u64 combine(u64 old, u64 v, enum surf_op op, enum type t)
+{
+	bool narrow = type_size(t) == 4, less;
+
+	if (op == SURF_ADD)
+		return old + v;
+	if (op == SURF_AND)
+		return old & v;
+	if (op == SURF_OR)
+		return old | v;
+	if (type_is_signed(t))
+		less = narrow ? (s32)v < (s32)old : (s64)v < (s64)old;
+	else
+		less = v < old;
+	return less == (op == SURF_MIN) ? v : old;
+}
+
+static void reduce(void *mem, u64 v, enum surf_op op, enum type t)
+{
+	if (type_size(t) == 4) {
+		u32 old = __atomic_load_n((u32 *)mem, __ATOMIC_RELAXED);
+
+		while (!__atomic_compare_exchange_n((u32 *)mem, &old, (u32)combine(old, v, op, t), true, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+			;
+	} else {
+		u64 old = __atomic_load_n((u64 *)mem, __ATOMIC_RELAXED);
+
+		while (!__atomic_compare_exchange_n((u64 *)mem, &old, combine(old, v, op, t), true, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+			;
+	}
+}
+
+HANDLER(surf)
+{
+	struct object o = {0};
+	struct surf_ins s;
+	u32 first, data, size;
+
+	memcpy(&s, &i->imm, sizeof(s));
+	size = type_size((enum type)s.type);
+	first = s.op == SURF_LOAD ? s.count : 0;
+	data = s.op == SURF_LOAD ? 0 : s.dims + s.layered;
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest), texel[4] = {0};
+		u8 *mem = NULL;
+		u64 v = 0;
+
+		if (!find(w, i, l, true, &o))
+			return;
+		switch (place(w, i, l, first, &s, o.t, s.formatted && s.op == SURF_STORE ? o.t->texel : size * s.count, &mem)) {
+		case PLACE_FAULT:
+			return;
+		case PLACE_SKIP:
+			for (u32 k = 0; s.op == SURF_LOAD && k < s.count; k++)
+				reg_put(list_ptr(w, i, k), s.cls, l, 0);
+			continue;
+		default:
+			break;
+		}
+		if (s.op > SURF_STORE) {
+			reduce(mem, reg_get(list_ptr(w, i, data), s.cls, l), (enum surf_op)s.op, (enum type)s.type);
+		} else if (s.formatted) {
+			for (u32 k = 0; k < s.count; k++)
+				texel[k] = list_u32(w, i, data + k, l);
+			ptx_texel_write(o.t, mem, texel);
+		} else {
+			for (u32 k = 0; k < s.count; k++) {
+				if (s.op == SURF_STORE) {
+					v = reg_get(list_ptr(w, i, data + k), s.cls, l);
+					memcpy(mem + k * size, &v, size);
+				} else {
+					memcpy(&v, mem + k * size, size);
+					reg_put(list_ptr(w, i, k), s.cls, l, v);
+				}
+			}
+		}
+	}
+}
+
+const struct op_row ptx_ops_tex[] = {
+	{"tex:", "", tex, 0},
+	{"txq:", "", txq, 0},
+	{"surf:", "", surf, 0},
+	{NULL, NULL, NULL, 0},
+};
