@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Contexts: creation, the stack of current ones that each thread has, limits and flags, sticky errors, destruction. */
-#include "softgpu/softgpu.h"
+#include "softgpu/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +168,8 @@ void ctx_teardown(struct ctx *c)
 		module_retire(container_of(o, struct module, obj));
 		obj_put(o);
 	}
+	texture_objects_free_of_ctx(c);
+	arrays_free_of_ctx(c);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		while ((o = obj_first_of(c, kinds[i]))) {
 			obj_retire(o);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Copies of linear memory: one, two and three dimensions, between host, device and peers, in stream order. */
+/* Copies of linear memory and arrays: one, two and three dimensions, between host, device and peers, in stream order. */
+#include "softgpu/array.h"
 #include "softgpu/copy.h"
 
 #include <stdlib.h>
@@ -197,58 +198,83 @@ CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontex
 
 /* ---- Two and three dimensions ---- */
 
-static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device, uint64_t *addr, bool *is_host)
+/* One side of a box: where it begins, and the memory that this counts in. */
+struct end {
+	CUmemorytype type;
+	const void *host;
+	CUdeviceptr device;
+	CUarray array;
+	size_t x, y, z, pitch, height;
+};
+
+/* Within a pitch and a height that the caller gives: false when a pitch can't hold a row or it overflows. */
+static bool in_memory(const struct end *e, const struct copy *c, uint64_t base, uint64_t *addr, size_t *pitch, size_t *plane)
 {
-	switch (type) {
+	uint64_t a, b, end;
+
+	if (__builtin_add_overflow(e->x, c->width, &end))
+		return false;
+	*pitch = e->pitch;
+	if (!*pitch && c->rows <= 1 && c->planes <= 1)
+		*pitch = end;
+	if (end > *pitch || (c->planes > 1 && e->height < e->y + c->rows))
+		return false;
+	*addr = base;
+	return !__builtin_mul_overflow(*pitch, e->height, plane) && !__builtin_mul_overflow(e->z, *plane, &a) &&
+	       !__builtin_mul_overflow(e->y, *pitch, &b) && !__builtin_add_overflow(*addr, a, addr) &&
+	       !__builtin_add_overflow(*addr, b, addr) && !__builtin_add_overflow(*addr, e->x, addr);
+}
+
+static bool fits(size_t at, size_t n, size_t size)
+{
+	return n <= size && at <= size - n;
+}
+
+/* The array's own pitch counts, and its extents are the limits. */
+static CUresult in_array(const struct end *e, const struct copy *c, uint64_t *addr, size_t *pitch, size_t *plane)
+{
+	AUTO_PUT struct array *a = obj_get(e->array, OBJ_ARRAY);
+
+	if (!a)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!fits(e->x, c->width, (size_t)a->image.width * a->format.bytes) || !fits(e->y, c->rows, a->image.height) ||
+	    !fits(e->z, c->planes, a->image.depth))
+		return CUDA_ERROR_INVALID_VALUE;
+	*pitch = a->image.pitch;
+	*plane = a->image.plane;
+	*addr = a->image.base + e->z * *plane + e->y * *pitch + e->x;
+	return CUDA_SUCCESS;
+}
+
+static CUresult side(const struct end *e, const struct copy *c, uint64_t *addr, size_t *pitch, size_t *plane, bool *is_host)
+{
+	*is_host = e->type == CU_MEMORYTYPE_HOST || e->type == CU_MEMORYTYPE_UNIFIED;
+	switch (e->type) {
 	case CU_MEMORYTYPE_HOST:
-		*addr = (uintptr_t)host;
-		*is_host = true;
-		return CUDA_SUCCESS;
+		return in_memory(e, c, (uintptr_t)e->host, addr, pitch, plane) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_MEMORYTYPE_DEVICE:
-		*addr = device;
-		*is_host = false;
-		return CUDA_SUCCESS;
 	case CU_MEMORYTYPE_UNIFIED:
-		*addr = device;
-		*is_host = true;
-		return CUDA_SUCCESS;
+		return in_memory(e, c, e->device, addr, pitch, plane) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_MEMORYTYPE_ARRAY:
-		log_line("a copy from or to an array: arrays are not supported yet");
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return in_array(e, c, addr, pitch, plane);
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
-/* The first byte of a box: x, y and z are where it begins. False when a pitch can't hold a row or it overflows. */
-static bool box(uint64_t *addr, size_t x, size_t y, size_t z, size_t *pitch, size_t *plane, size_t height, const struct copy *c)
-{
-	uint64_t a, b, end;
-
-	if (__builtin_add_overflow(x, c->width, &end))
-		return false;
-	if (!*pitch && c->rows <= 1 && c->planes <= 1)
-		*pitch = end;
-	if (end > *pitch || (c->planes > 1 && height < y + c->rows))
-		return false;
-	return !__builtin_mul_overflow(*pitch, height, plane) && !__builtin_mul_overflow(z, *plane, &a) &&
-	       !__builtin_mul_overflow(y, *pitch, &b) && !__builtin_add_overflow(*addr, a, addr) &&
-	       !__builtin_add_overflow(*addr, b, addr) && !__builtin_add_overflow(*addr, x, addr);
-}
-
 static CUresult from_3d(const CUDA_MEMCPY3D *p, struct copy *c)
 {
+	struct end src, dst;
+
 	if (!p || p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
 	*c = (struct copy){.width = p->WidthInBytes, .rows = p->Height, .planes = p->Depth};
-	c->src_pitch = p->srcPitch;
-	c->dst_pitch = p->dstPitch;
-	TRY(side(p->srcMemoryType, p->srcHost, p->srcDevice, &c->src, &c->src_host));
-	TRY(side(p->dstMemoryType, p->dstHost, p->dstDevice, &c->dst, &c->dst_host));
-	if (!box(&c->src, p->srcXInBytes, p->srcY, p->srcZ, &c->src_pitch, &c->src_plane, p->srcHeight, c) ||
-	    !box(&c->dst, p->dstXInBytes, p->dstY, p->dstZ, &c->dst_pitch, &c->dst_plane, p->dstHeight, c))
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+	src = (struct end){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+			   p->srcY,	     p->srcZ,	 p->srcPitch,  p->srcHeight};
+	dst = (struct end){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+			   p->dstY,	     p->dstZ,	 p->dstPitch,  p->dstHeight};
+	TRY(side(&src, c, &c->src, &c->src_pitch, &c->src_plane, &c->src_host));
+	return side(&dst, c, &c->dst, &c->dst_pitch, &c->dst_plane, &c->dst_host);
 }
 
 CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
@@ -271,12 +297,14 @@ CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
 		.srcMemoryType = p->srcMemoryType,
 		.srcHost = p->srcHost,
 		.srcDevice = p->srcDevice,
+		.srcArray = p->srcArray,
 		.srcPitch = p->srcPitch,
 		.dstXInBytes = p->dstXInBytes,
 		.dstY = p->dstY,
 		.dstMemoryType = p->dstMemoryType,
 		.dstHost = p->dstHost,
 		.dstDevice = p->dstDevice,
+		.dstArray = p->dstArray,
 		.dstPitch = p->dstPitch,
 		.WidthInBytes = p->WidthInBytes,
 		.Height = p->Height,
@@ -304,6 +332,7 @@ CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 		.srcMemoryType = p->srcMemoryType,
 		.srcHost = p->srcHost,
 		.srcDevice = p->srcDevice,
+		.srcArray = p->srcArray,
 		.srcPitch = p->srcPitch,
 		.srcHeight = p->srcHeight,
 		.dstXInBytes = p->dstXInBytes,
@@ -313,6 +342,7 @@ CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 		.dstMemoryType = p->dstMemoryType,
 		.dstHost = p->dstHost,
 		.dstDevice = p->dstDevice,
+		.dstArray = p->dstArray,
 		.dstPitch = p->dstPitch,
 		.dstHeight = p->dstHeight,
 		.WidthInBytes = p->WidthInBytes,

@@ -150,6 +150,21 @@ CUresult mem_alloc_pool(struct ctx *c, struct device *d, uint64_t bytes, uintptr
 	return allocate(c, d, ALLOC_DEVICE, bytes, 0, false, pool, out);
 }
 
+CUresult mem_alloc_array(struct device *d, uint64_t bytes, struct alloc *out)
+{
+	TRY(allocate(NULL, d, ALLOC_DEVICE, bytes, 0, true, 0, out));
+	memset((void *)(uintptr_t)out->base, 0, bytes);
+	return CUDA_SUCCESS;
+}
+
+void mem_free_array(const struct alloc *a)
+{
+	struct alloc gone;
+
+	if (mem_remove(a->base, &gone))
+		mem_release(&gone, true);
+}
+
 CUresult mem_enter(const struct alloc *a)
 {
 	CUresult r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;

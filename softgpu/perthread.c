@@ -268,3 +268,13 @@ CUresult cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint6
 {
 	return cuStreamWriteValue64_v2(own(stream), addr, value, flags);
 }
+
+CUresult cuMemcpyHtoAAsync_v2_ptsz(CUarray dst, size_t offset, const void *src, size_t bytes, CUstream stream)
+{
+	return cuMemcpyHtoAAsync_v2(dst, offset, src, bytes, own(stream));
+}
+
+CUresult cuMemcpyAtoHAsync_v2_ptsz(void *dst, CUarray src, size_t offset, size_t bytes, CUstream stream)
+{
+	return cuMemcpyAtoHAsync_v2(dst, src, offset, bytes, own(stream));
+}

@@ -5,8 +5,8 @@
 
 SOFTGPU_B := $(B)/softgpu
 SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
-SOFTGPU_SRCS := arena attributes batch context copy copyapi device errors event fill function handles image init launch library link \
-	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr vmm
+SOFTGPU_SRCS := arena array attributes batch context copy copyapi device errors event fill function handles image init launch library link \
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr texobj vmm
 SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(SOFTGPU_B)/fatbin.o
 
 $(SOFTGPU_B)/api_%.c: softgpu/gen_api.py softgpu/driver-api.tsv
@@ -52,11 +52,17 @@ $(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
 
 ALL += $(B)/tests/libnulldrv.so
 
-SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order
+SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_texture
 
 $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c $(B)/lib/libsoftgpu.so
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lpthread -lm
+
+$(B)/tests/softgpu-drv_texture: $(B)/tests/softgpu-drv_texture.ptx
+
+$(B)/tests/softgpu-drv_%.ptx: tests/softgpu/drv_%.cu
+	@mkdir -p $(@D)
+	$(CUDA_HOME)/bin/nvcc -ptx -arch=compute_75 -std=c++17 -o $@ $<
 
 UNIT_TESTS += $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%)
 

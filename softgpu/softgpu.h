@@ -52,6 +52,8 @@ enum obj_kind {
 	OBJ_PHYS,
 	OBJ_POOL,
 	OBJ_LINK,
+	OBJ_ARRAY,
+	OBJ_MIPMAP,
 };
 
 struct ctx;
@@ -280,6 +282,9 @@ void arena_unmap(uint64_t addr, uint64_t bytes);
 CUresult mem_alloc(struct ctx *c, struct device *d, enum alloc_kind kind, uint64_t bytes, struct alloc *out);
 CUresult mem_alloc_host(struct ctx *c, uint64_t bytes, unsigned int flags, struct alloc *out);
 CUresult mem_alloc_pool(struct ctx *c, struct device *d, uint64_t bytes, uintptr_t pool, struct alloc *out);
+/* Zeroed memory that no pointer of the program names. */
+CUresult mem_alloc_array(struct device *d, uint64_t bytes, struct alloc *out);
+void mem_free_array(const struct alloc *a);
 CUresult mem_enter(const struct alloc *a); /* enters memory that was got elsewhere (registered) */
 /* The allocation that contains @addr, copied; false when none does. */
 bool mem_find(uint64_t addr, struct alloc *out);

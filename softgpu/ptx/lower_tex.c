@@ -18,8 +18,8 @@ static struct geometry geometry(struct lower *lo)
 		const char *name;
 		struct geometry g;
 	} known[] = {
-		{"1d", {1, 1, false, false}},	{"2d", {2, 2, false, false}},	{"3d", {3, 4, false, false}},
-		{"a1d", {1, 2, false, true}},	{"a2d", {2, 4, false, true}},	{"cube", {3, 4, true, false}},
+		{"1d", {1, 1, false, false}},  {"2d", {2, 2, false, false}}, {"3d", {3, 4, false, false}},
+		{"a1d", {1, 2, false, true}},  {"a2d", {2, 4, false, true}}, {"cube", {3, 4, true, false}},
 		{"acube", {3, 4, true, true}},
 	};
 
@@ -159,8 +159,12 @@ void lower_tex(struct lower *lo)
 void lower_txq(struct lower *lo)
 {
 	static const char *const names[] = {
-		[TXQ_WIDTH] = "width",		     [TXQ_HEIGHT] = "height",		[TXQ_DEPTH] = "depth",
-		[TXQ_LAYERS] = "array_size",	     [TXQ_LEVELS] = "num_mipmap_levels", [TXQ_NORMALIZED] = "normalized_coords",
+		[TXQ_WIDTH] = "width",
+		[TXQ_HEIGHT] = "height",
+		[TXQ_DEPTH] = "depth",
+		[TXQ_LAYERS] = "array_size",
+		[TXQ_LEVELS] = "num_mipmap_levels",
+		[TXQ_NORMALIZED] = "normalized_coords",
 		[TXQ_SAMPLES] = "num_samples",
 	};
 	const struct opnd *o = lo->p->ops;

@@ -151,20 +151,19 @@ static enum ptx_address_mode mode_of(const struct ptx_texture *t, u32 d)
 
 /*
  * Texel space as a double, where a coordinate and a size multiply exactly. NaN is 0. What is far outside is held there: it
- * is the edge or the border all the same; for wrapping the period is taken off before.
+ * is the edge or the border all the same; for wrapping and mirroring the period is taken off.
  */
 static f64 texel_space(bool normalized, f32 x, u32 n, enum ptx_address_mode mode, s32 offset)
 {
-	f64 u = (f64)x, period = mode == ADDR_MIRROR ? 2 : 1;
+	f64 u = (normalized ? (f64)x * n : (f64)x) + offset, period = mode == ADDR_MIRROR ? 2.0 * n : n;
 
-	if (normalized) {
-		if (mode == ADDR_WRAP || mode == ADDR_MIRROR)
-			u -= period * floor(u / period);
-		u *= (f64)n;
+	if (mode == ADDR_WRAP || mode == ADDR_MIRROR) {
+		u -= period * floor(u / period);
+		if (mode == ADDR_MIRROR && u >= n)
+			u = period - u;
 	}
 	if (u != u)
 		u = 0;
-	u += offset;
 	return u < -0x1p30 ? -0x1p30 : u > 0x1p30 ? 0x1p30 : u;
 }
 

@@ -17,7 +17,7 @@ struct ptx_image {
 };
 
 struct ptx_texture {
-	u8 surface; /* else a texture */
+	u8 surface;		     /* else a texture */
 	u8 channel, channels, texel; /* enum ptx_channel, 1 to 4, bytes */
 	u8 dims;		     /* 1 to 3, without layers and faces */
 	u8 layered, cubemap;
@@ -44,16 +44,16 @@ void ptx_texture_launches(int step);
 /* One lane's fetch. */
 struct tex_fetch {
 	f32 at[3];
-	s32 texel[3];	 /* instead of at */
-	s32 offset[3];	 /* in texels */
+	s32 texel[3];  /* instead of at */
+	s32 offset[3]; /* in texels */
 	u32 layer;
 	f32 lod;
-	u8 dims;	 /* coordinates used */
-	u8 integer;	 /* texel, not at */
-	u8 cube;	 /* at is a direction */
-	u8 layered;	 /* layer counts */
-	u8 base_level;	 /* whatever lod, bias and clamps say */
-	u8 gather;	 /* 1 + component of the four texels around; 0: a fetch */
+	u8 dims;       /* coordinates used */
+	u8 integer;    /* texel, not at */
+	u8 cube;       /* at is a direction */
+	u8 layered;    /* layer counts */
+	u8 base_level; /* whatever lod, bias and clamps say */
+	u8 gather;     /* 1 + component of the four texels around; 0: a fetch */
 };
 
 /* Four channels, or the gathered texels: bits of floats where the texture reads as floats. False: no memory at *@bad. */

@@ -83,8 +83,14 @@ static void test_errors(void)
 	refused(HEAD ".entry k() { /* ret; }", PTX_SYNTAX, "without an end", "a comment without an end");
 	refused(HEAD ".entry k() { .reg .b32 %r<99999999>; ret; }", PTX_UNSUPPORTED, "too many registers", "too many registers");
 	refused(".version 9.0\n.target sm_75\n.address_size 32\n", PTX_UNSUPPORTED, "address_size", "32-bit addresses");
-	refused(KERNEL("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f1, %f2}];"), PTX_UNSUPPORTED,
-		"line 7: 'tex.2d.v4.f32.f32' is not supported", "textures");
+	refused(KERNEL("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f1, %f2}];"), PTX_UNSUPPORTED,
+		"line 7: 'tex.2d.v4.f32.f32' is not supported: a separate sampler", "a separate sampler");
+	refused(KERNEL("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f1, %f2}], %f3;"), PTX_UNSUPPORTED, "depth comparison",
+		"depth comparison");
+	refused(KERNEL("tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%d1, {%r1, %r1, %r1, %r1}];"), PTX_UNSUPPORTED, "this geometry",
+		"textures with samples");
+	refused(KERNEL("suld.p.2d.v4.b32.trap {%r1,%r2,%r3,%r4}, [%d1, {%r1, %r2}];"), PTX_UNSUPPORTED, "line 7", "suld.p");
+	refused(HEAD ".global .texref t;", PTX_UNSUPPORTED, "line 4: .texref variables", "texture references");
 	refused(KERNEL("brx.idx %r1, L; L:"), PTX_UNSUPPORTED, "line 7", "brx.idx without a table");
 	refused(KERNEL("mov.u32 %r1, %r2, %r3"), PTX_SYNTAX, "", "a missing semicolon");
 	refused(KERNEL("add.s32 %r1, %r2, 0x;"), PTX_SYNTAX, "line 7", "a bad number");

@@ -1,0 +1,805 @@
+// SPDX-License-Identifier: MIT
+/* Tests of arrays, textures and surfaces: fetches against a reference written from the programming guide's appendix. */
+#include "tests/softgpu/drv.h"
+
+#include <math.h>
+
+struct at {
+	float x, y, z, lod;
+	int layer;
+};
+
+#define MOST 4096
+
+static CUmodule module;
+static CUdeviceptr coords, results;
+static struct at at[MOST];
+static float got[MOST][4];
+static int n;
+
+static void launch(const char *kernel, unsigned long long object)
+{
+	CUfunction f;
+	void *params[] = {&object, &coords, &results, &n};
+
+	must(cuModuleGetFunction(&f, module, kernel));
+	must(cuMemcpyHtoD(coords, at, sizeof(at[0]) * (size_t)n));
+	must(cuLaunchKernel(f, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
+	must(cuMemcpyDtoH(got, results, sizeof(got[0]) * (size_t)n));
+}
+
+static void add(float x, float y, float z)
+{
+	if (n < MOST)
+		at[n++] = (struct at){x, y, z, 0, 0};
+}
+
+/* ---- The reference: one axis is a list of texels with weights ---- */
+
+struct taps {
+	int index[2]; /* −1: the border */
+	double weight[2];
+};
+
+static int clampi(int v, int lo, int hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+static struct taps axis(double x, int size, CUaddress_mode mode, bool normalized, bool linear)
+{
+	struct taps t = {{0, 0}, {1, 0}};
+	int i;
+
+	if (isnan(x))
+		x = 0;
+	if (!normalized && (mode == CU_TR_ADDRESS_MODE_WRAP || mode == CU_TR_ADDRESS_MODE_MIRROR))
+		mode = CU_TR_ADDRESS_MODE_CLAMP;
+	if (mode == CU_TR_ADDRESS_MODE_WRAP)
+		x = isinf(x) ? 0 : x - floor(x);
+	else if (mode == CU_TR_ADDRESS_MODE_MIRROR)
+		x = isinf(x) ? 0 : fmod(floor(x), 2) != 0 ? 1 - (x - floor(x)) : x - floor(x);
+	if (normalized)
+		x *= size;
+	if (mode == CU_TR_ADDRESS_MODE_CLAMP)
+		x = x < 0 ? 0 : x > size ? size : x;
+	else
+		x = x < -10 ? -10 : x > size + 10 ? size + 10 : x;
+	if (linear) {
+		double b = floor((x - 0.5) * 256 + 0.5) / 256;
+
+		i = (int)floor(b);
+		t.weight[1] = b - i;
+		t.weight[0] = 1 - t.weight[1];
+	} else {
+		i = (int)floor(x);
+	}
+	for (int k = 0; k < 2; k++) {
+		int j = i + k;
+
+		if (mode == CU_TR_ADDRESS_MODE_BORDER)
+			j = j < 0 || j >= size ? -1 : j;
+		else if (mode == CU_TR_ADDRESS_MODE_WRAP)
+			j = (j + size) % size;
+		else
+			j = clampi(j, 0, size - 1); /* mirrored neighbours of the edge are the edge */
+		t.index[k] = j;
+	}
+	return t;
+}
+
+struct image {
+	int w, h, d;	     /* 1 where there is none */
+	const float *texels; /* 4 channels */
+	float border[4];
+};
+
+static void reference(const struct image *im, const CUDA_TEXTURE_DESC *d, const double x[3], int dims, float out[4])
+{
+	const int size[3] = {im->w, im->h, im->d};
+	struct taps t[3] = {{{0, 0}, {1, 0}}, {{0, 0}, {1, 0}}, {{0, 0}, {1, 0}}};
+	bool norm = d->flags & CU_TRSF_NORMALIZED_COORDINATES, linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR;
+
+	for (int k = 0; k < dims; k++)
+		t[k] = axis(x[k], size[k], d->addressMode[k], norm, linear);
+	for (int ch = 0; ch < 4; ch++) {
+		double sum = 0;
+
+		for (int c = 0; c < 8; c++) {
+			int i = t[0].index[c & 1], j = t[1].index[c >> 1 & 1], k = t[2].index[c >> 2];
+			double w = t[0].weight[c & 1] * t[1].weight[c >> 1 & 1] * t[2].weight[c >> 2];
+
+			if (w != 0)
+				sum += w * (i < 0 || j < 0 || k < 0
+						    ? (double)im->border[ch]
+						    : (double)im->texels[(((size_t)k * im->h + j) * im->w + i) * 4 + ch]);
+		}
+		out[ch] = (float)sum;
+	}
+}
+
+static bool near(float a, float b)
+{
+	return a == b || fabsf(a - b) <= 2e-6f * (1 + fabsf(b)) || (isnan(a) && isnan(b));
+}
+
+/* One test: all fetches of at[] through @kernel are the reference's. */
+static void compare(const char *kernel, CUtexObject t, const struct image *im, const CUDA_TEXTURE_DESC *d, int dims,
+		    const char *what)
+{
+	int bad = 0;
+
+	launch(kernel, t);
+	for (int i = 0; i < n; i++) {
+		float want[4];
+
+		reference(im, d, (double[3]){at[i].x, at[i].y, at[i].z}, dims, want);
+		for (int ch = 0; ch < 4; ch++)
+			if (!near(got[i][ch], want[ch]) && bad++ < 3)
+				printf("# at (%g, %g, %g) channel %d: got %.9g, want %.9g\n", at[i].x, at[i].y, at[i].z, ch,
+				       got[i][ch], want[ch]);
+	}
+	is_int(bad, 0, "%s", what);
+}
+
+/* ---- Making things ---- */
+
+static CUarray make(int w, int h, int d, CUarray_format format, unsigned int channels, unsigned int flags)
+{
+	CUDA_ARRAY3D_DESCRIPTOR desc = {w, h, d, format, channels, flags};
+	CUarray a;
+
+	must(cuArray3DCreate(&a, &desc));
+	return a;
+}
+
+static void fill(CUarray a, const void *from, size_t row, int h, int d)
+{
+	CUDA_MEMCPY3D c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = from,
+			   .srcPitch = row,
+			   .srcHeight = h,
+			   .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			   .dstArray = a,
+			   .WidthInBytes = row,
+			   .Height = h,
+			   .Depth = d};
+
+	must(cuMemcpy3D(&c));
+}
+
+static CUtexObject texture(CUarray a, const CUDA_TEXTURE_DESC *d)
+{
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a};
+	CUtexObject t = 0;
+
+	must(cuTexObjectCreate(&t, &r, d, NULL));
+	return t;
+}
+
+static CUDA_TEXTURE_DESC sampler(CUaddress_mode mode, CUfilter_mode filter, unsigned int flags)
+{
+	CUDA_TEXTURE_DESC d = {.addressMode = {mode, mode, mode}, .filterMode = filter, .flags = flags};
+
+	d.borderColor[0] = 7;
+	d.borderColor[1] = -1;
+	d.borderColor[3] = 0.25f;
+	return d;
+}
+
+static float pattern[64 * 64 * 4];
+
+static void make_pattern(void)
+{
+	uint32_t s = 1;
+
+	for (size_t i = 0; i < sizeof(pattern) / sizeof(pattern[0]); i++) {
+		s = s * 1664525 + 1013904223;
+		pattern[i] = (float)(s >> 8) / 16777216.0f * 4 - 2;
+	}
+}
+
+/* Inside, on texels' borders and centres, at the weights' steps, outside, far outside, and what is no number. */
+static void choose(int w, int h, int d, bool normalized)
+{
+	static const float part[] = {0, 0.25f, 0.5f, 0.501f, 0.5019f, 0.5021f, 0.998f, 0.9999f};
+	static const float odd[] = {-0.001f, -0.5f, -1, -1.25f, -3.75f, 1e6f, -1e6f, 1e30f, INFINITY, -INFINITY, NAN};
+	float sx = normalized ? 1.0f / (float)w : 1, sy = normalized ? 1.0f / (float)h : 1, sz = normalized ? 1.0f / (float)d : 1;
+
+	n = 0;
+	for (int i = -2 * w; i < 3 * w; i++)
+		for (size_t p = 0; p < sizeof(part) / sizeof(part[0]); p++)
+			add(((float)i + part[p]) * sx, ((float)(i * 3 % (2 * h)) + part[7 - p]) * sy,
+			    ((float)(i % (2 * d)) + part[(p + 3) % 8]) * sz);
+	for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+		add(odd[k], 0.5f, 0.5f);
+		add(0.5f, odd[k], 0.5f);
+		add(0.5f, 0.5f, odd[k]);
+	}
+}
+
+static void test_modes(void)
+{
+	static const char *const modes[] = {"wrap", "clamp", "mirror", "border"};
+	static const struct {
+		const char *kernel;
+		int w, h, d, dims;
+	} shapes[] = {{"fetch_1d", 13, 0, 0, 1}, {"fetch_2d", 12, 7, 0, 2}, {"fetch_3d", 6, 5, 4, 3}};
+
+	for (size_t s = 0; s < 3; s++) {
+		int h = shapes[s].h ? shapes[s].h : 1, d = shapes[s].d ? shapes[s].d : 1;
+		CUarray a = make(shapes[s].w, shapes[s].h, shapes[s].d, CU_AD_FORMAT_FLOAT, 4, 0);
+		struct image im = {shapes[s].w, h, d, pattern, {7, -1, 0, 0.25f}};
+
+		fill(a, pattern, shapes[s].w * 16, h, d);
+		for (int m = 0; m < 4; m++)
+			for (int f = 0; f < 2; f++)
+				for (int norm = 0; norm < 2; norm++) {
+					CUDA_TEXTURE_DESC td = sampler(m, f, norm ? CU_TRSF_NORMALIZED_COORDINATES : 0);
+					CUtexObject t = texture(a, &td);
+					char what[80];
+
+					choose(shapes[s].w, h, d, norm);
+					snprintf(what, sizeof(what), "%s %s %s %s", shapes[s].kernel, modes[m],
+						 f ? "linear" : "point", norm ? "normalised" : "unnormalised");
+					compare(shapes[s].kernel, t, &im, &td, shapes[s].dims, what);
+					must(cuTexObjectDestroy(t));
+				}
+		must(cuArrayDestroy(a));
+	}
+}
+
+/* ---- Formats ---- */
+
+static void expect(const float want[4], const char *what)
+{
+	bool same = true;
+
+	for (int ch = 0; ch < 4; ch++)
+		same = same && near(got[0][ch], want[ch]);
+	if (!ok(same, "%s", what))
+		printf("# got %.9g %.9g %.9g %.9g, want %.9g %.9g %.9g %.9g\n", got[0][0], got[0][1], got[0][2], got[0][3],
+		       want[0], want[1], want[2], want[3]);
+}
+
+static void one_format(CUarray_format format, unsigned int channels, unsigned int flags, const void *texel, size_t bytes,
+		       const float want[4], const char *what)
+{
+	CUarray a = make(2, 2, 0, format, channels, 0);
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, flags);
+	uint8_t all[64];
+	CUtexObject t;
+
+	for (int i = 0; i < 4; i++)
+		memcpy(all + (size_t)i * bytes, texel, bytes);
+	fill(a, all, bytes * 2, 2, 1);
+	t = texture(a, &d);
+	n = 0;
+	add(1.5f, 1.5f, 0);
+	launch("fetch_2d", t);
+	expect(want, what);
+	must(cuTexObjectDestroy(t));
+	must(cuArrayDestroy(a));
+}
+
+static float as_float(int32_t v)
+{
+	float f;
+
+	memcpy(&f, &v, 4);
+	return f;
+}
+
+static void test_formats(void)
+{
+	const uint8_t u8[4] = {0, 51, 255, 128};
+	const int8_t s8[4] = {-128, 127, -64, 1};
+	const uint16_t u16[2] = {65535, 13107};
+	const int16_t s16[2] = {-32768, 16384};
+	const uint16_t half[4] = {0x3c00, 0xc000, 0x0001, 0x7c00};
+	const int32_t s32[2] = {-5, 1 << 30};
+	const float f32[1] = {-3.5f};
+
+	one_format(CU_AD_FORMAT_UNSIGNED_INT8, 4, 0, u8, 4, (float[]){0, 0.2f, 1, 128 / 255.0f}, "bytes as floats");
+	one_format(CU_AD_FORMAT_UNSIGNED_INT8, 4, CU_TRSF_SRGB, u8, 4,
+		   (float[]){0, powf((0.2f + 0.055f) / 1.055f, 2.4f), 1, 128 / 255.0f}, "sRGB, alpha as it is");
+	one_format(CU_AD_FORMAT_UNSIGNED_INT8, 4, CU_TRSF_READ_AS_INTEGER, u8, 4,
+		   (float[]){0, as_float(51), as_float(255), as_float(128)}, "bytes as integers");
+	one_format(CU_AD_FORMAT_SIGNED_INT8, 4, 0, s8, 4, (float[]){-1, 1, -64 / 127.0f, 1 / 127.0f}, "signed bytes as floats");
+	one_format(CU_AD_FORMAT_UNSIGNED_INT16, 2, 0, u16, 4, (float[]){1, 0.2f, 0, 1}, "16 bits as floats");
+	one_format(CU_AD_FORMAT_SIGNED_INT16, 2, 0, s16, 4, (float[]){-1, 16384 / 32767.0f, 0, 1}, "signed 16 bits as floats");
+	one_format(CU_AD_FORMAT_HALF, 4, 0, half, 8, (float[]){1, -2, 5.9604645e-8f, INFINITY}, "half");
+	one_format(CU_AD_FORMAT_SIGNED_INT32, 2, 0, s32, 8, (float[]){as_float(-5), as_float(1 << 30), 0, as_float(1)},
+		   "32-bit integers are never floats");
+	one_format(CU_AD_FORMAT_FLOAT, 1, 0, f32, 4, (float[]){-3.5f, 0, 0, 1}, "one float");
+	one_format(CU_AD_FORMAT_UNORM_INT8X2, 2, CU_TRSF_READ_AS_INTEGER, u8, 2, (float[]){0, 0.2f, 0, 1},
+		   "a normalised format is a float in any read mode");
+	one_format(CU_AD_FORMAT_SNORM_INT16X2, 2, 0, s16, 4, (float[]){-1, 16384 / 32767.0f, 0, 1}, "snorm16");
+}
+
+/* ---- Linear memory, layers, cubes, mipmaps ---- */
+
+static void test_linear(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_LINEAR}, back;
+	CUDA_TEXTURE_DESC dback;
+	CUtexObject t = 0;
+	CUdeviceptr p;
+	size_t pitch;
+
+	must(cuMemAlloc(&p, 1 << 16));
+	must(cuMemcpyHtoD(p, pattern, 1 << 14));
+	r.res.linear.devPtr = p;
+	r.res.linear.format = CU_AD_FORMAT_FLOAT;
+	r.res.linear.numChannels = 2;
+	r.res.linear.sizeInBytes = 100 * 8;
+	works(cuTexObjectCreate(&t, &r, &d, NULL));
+	n = 0;
+	add(99, 0, 0);
+	launch("fetch_1d_int", t);
+	expect((float[]){pattern[198], pattern[199], 0, 1}, "the last texel of linear memory");
+	at[0].x = 100;
+	launch("fetch_1d_int", t);
+	expect((float[]){0, 0, 0, 0}, "behind the end of linear memory is 0");
+	at[0].x = -1;
+	launch("fetch_1d_int", t);
+	expect((float[]){0, 0, 0, 0}, "before its start, too");
+	works(cuTexObjectGetResourceDesc(&back, t));
+	ok(back.resType == CU_RESOURCE_TYPE_LINEAR && back.res.linear.devPtr == p && back.res.linear.sizeInBytes == 800,
+	   "the resource comes back");
+	works(cuTexObjectGetTextureDesc(&dback, t));
+	ok(dback.borderColor[0] == 7, "the sampler comes back");
+	gives(cuTexObjectGetResourceViewDesc(&(CUDA_RESOURCE_VIEW_DESC){0}, t), CUDA_ERROR_INVALID_VALUE);
+	works(cuTexObjectDestroy(t));
+	gives(cuTexObjectDestroy(t), CUDA_ERROR_INVALID_VALUE);
+	r.res.linear.devPtr = p + 4;
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	r.res.linear.devPtr = p;
+	r.res.linear.sizeInBytes = 1ull << 40;
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(p));
+
+	must(cuMemAllocPitch(&p, &pitch, 10 * 16, 6, 16));
+	for (int y = 0; y < 6; y++)
+		must(cuMemcpyHtoD(p + y * pitch, pattern + y * 40, 160));
+	r = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_PITCH2D};
+	r.res.pitch2D.devPtr = p;
+	r.res.pitch2D.format = CU_AD_FORMAT_FLOAT;
+	r.res.pitch2D.numChannels = 4;
+	r.res.pitch2D.width = 10;
+	r.res.pitch2D.height = 6;
+	r.res.pitch2D.pitchInBytes = pitch;
+	d.filterMode = CU_TR_FILTER_MODE_LINEAR;
+	works(cuTexObjectCreate(&t, &r, &d, NULL));
+	choose(10, 6, 1, false);
+	compare("fetch_2d", t, &(struct image){10, 6, 1, pattern, {0}}, &d, 2, "pitched memory, linear");
+	must(cuTexObjectDestroy(t));
+	r.res.pitch2D.pitchInBytes = 100;
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(p));
+}
+
+static void test_layers(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, CU_TRSF_NORMALIZED_COORDINATES);
+	CUarray a = make(8, 4, 3, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_LAYERED), b = make(8, 0, 3, CU_AD_FORMAT_FLOAT, 4, 1);
+	CUtexObject t = texture(a, &d), u = texture(b, &d);
+	const size_t layer = 8 * 4 * 4;
+
+	fill(a, pattern, 128, 4, 3);
+	fill(b, pattern, 128, 1, 3);
+	for (int l = 0; l < 5; l++) {
+		const float *from = pattern + (size_t)(l > 2 ? 2 : l) * layer;
+		struct image im = {8, 4, 1, from, {0}}, row = {8, 1, 1, pattern + (size_t)(l > 2 ? 2 : l) * 32, {0}};
+
+		choose(8, 4, 1, true);
+		for (int i = 0; i < n; i++)
+			at[i].layer = l == 4 ? -1 : l;
+		compare("fetch_2d_layer", t, &im, &d, 2, l > 2 ? "a layer behind the last" : "a layer");
+		compare("fetch_1d_layer", u, &row, &d, 1, "a layer of rows");
+	}
+	must(cuTexObjectDestroy(t));
+	must(cuTexObjectDestroy(u));
+	must(cuArrayDestroy(a));
+	must(cuArrayDestroy(b));
+}
+
+static void test_cube(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_NORMALIZED_COORDINATES);
+	CUarray a = make(4, 4, 12, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED);
+	CUarray one = make(4, 4, 6, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP);
+	static const float dir[][3] = {{1, 0.1f, 0.1f},	 {-1, 0.1f, 0.1f}, {0.1f, 1, 0.1f},
+				       {0.1f, -1, 0.1f}, {0.1f, 0.1f, 1},  {0.1f, 0.1f, -1}};
+	/* By the guide's table: face, and texel of s and t in fours of a texel. */
+	static const int place[][2] = {{1, 1}, {2, 1}, {2, 2}, {2, 1}, {2, 1}, {1, 1}};
+	float faces[12 * 16];
+	CUtexObject t, u;
+	int bad = 0;
+
+	for (int i = 0; i < 12 * 16; i++)
+		faces[i] = (float)i;
+	fill(a, faces, 16, 4, 12);
+	fill(one, faces, 16, 4, 6);
+	t = texture(a, &d);
+	u = texture(one, &d);
+	n = 0;
+	for (int f = 0; f < 6; f++)
+		for (int l = 0; l < 2; l++) {
+			add(dir[f][0] * 3, dir[f][1] * 3, dir[f][2] * 3);
+			at[n - 1].layer = l;
+		}
+	launch("fetch_cube_layer", t);
+	for (int i = 0; i < n; i++)
+		bad += got[i][0] != faces[(i % 2 * 6 + i / 2) * 16 + place[i / 2][1] * 4 + place[i / 2][0]];
+	is_int(bad, 0, "faces of a layered cubemap");
+	launch("fetch_cube", u);
+	for (int i = bad = 0; i < n; i++)
+		bad += got[i][0] != faces[i / 2 * 16 + place[i / 2][1] * 4 + place[i / 2][0]];
+	is_int(bad, 0, "faces of a cubemap");
+	must(cuTexObjectDestroy(u));
+	d.filterMode = CU_TR_FILTER_MODE_LINEAR;
+	d.flags |= CU_TRSF_SEAMLESS_CUBEMAP;
+	u = texture(one, &d);
+	n = 0;
+	add(1, 0.25f, 1); /* the edge between +x and +z, at the centre of a row of texels */
+	add(0.999f, 0.25f, 1);
+	launch("fetch_cube", u);
+	/* +x's first column and +z's last one, row 1 */
+	is_int(got[0][0] * 2, faces[4] + faces[4 * 16 + 4 + 3], "a seamless edge blends both faces");
+	ok(fabsf(got[0][0] - got[1][0]) < 0.5f, "and does so from both sides");
+	must(cuTexObjectDestroy(t));
+	must(cuTexObjectDestroy(u));
+	must(cuArrayDestroy(a));
+	must(cuArrayDestroy(one));
+}
+
+static void test_mipmap(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR desc = {16, 8, 0, CU_AD_FORMAT_FLOAT, 1, 0}, d2;
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_NORMALIZED_COORDINATES);
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY};
+	CUDA_RESOURCE_VIEW_DESC v = {.width = 16, .height = 8, .firstMipmapLevel = 1, .lastMipmapLevel = 2};
+	static const float lod[] = {-1, 0, 0.25f, 0.75f, 1, 2.4f, 9, NAN};
+	static const float point[] = {0, 0, 0, 10, 10, 20, 30, 0}, linear[] = {0, 0, 2.5f, 7.5f, 10, 23.984375f, 30, 0};
+	CUmipmappedArray m;
+	CUtexObject t;
+	CUarray level;
+	float row[16 * 8];
+	int bad = 0;
+
+	works(cuMipmappedArrayCreate(&m, &desc, 4));
+	for (int l = 0; l < 4; l++) {
+		for (int i = 0; i < 16 * 8; i++)
+			row[i] = (float)(10 * l);
+		must(cuMipmappedArrayGetLevel(&level, m, l));
+		must(cuArray3DGetDescriptor(&d2, level));
+		is_int(d2.Width * 100 + d2.Height, (16 >> l) * 100 + (8 >> l), "the extents of level %d", l);
+		fill(level, row, d2.Width * 4, (int)d2.Height, 1);
+	}
+	gives(cuMipmappedArrayGetLevel(&level, m, 4), CUDA_ERROR_INVALID_VALUE);
+	gives(cuArrayDestroy(level), CUDA_ERROR_INVALID_HANDLE);
+	r.res.mipmap.hMipmappedArray = m;
+	d.maxMipmapLevelClamp = 100;
+	for (int f = 0; f < 2; f++) {
+		d.mipmapFilterMode = f;
+		must(cuTexObjectCreate(&t, &r, &d, NULL));
+		for (n = 0; n < 8; n++)
+			at[n] = (struct at){0.5f, 0.5f, 0, lod[n], 0};
+		launch("fetch_2d_lod", t);
+		for (int i = bad = 0; i < n; i++)
+			if (!near(got[i][0], f ? linear[i] : point[i])) {
+				printf("# lod %g: %g\n", lod[i], got[i][0]);
+				bad++;
+			}
+		is_int(bad, 0, "levels, %s", f ? "blended" : "the nearest");
+		must(cuTexObjectDestroy(t));
+	}
+	d.mipmapLevelBias = 1;
+	d.minMipmapLevelClamp = 0.5f;
+	d.maxMipmapLevelClamp = 1.5f;
+	must(cuTexObjectCreate(&t, &r, &d, NULL));
+	launch("fetch_2d_lod", t);
+	ok(got[0][0] == 5 && got[1][0] == 10 && got[4][0] == 15, "bias and clamps");
+	must(cuTexObjectDestroy(t));
+	/* A step of 4 texels in x and 1 in y is level 2. */
+	d.mipmapLevelBias = d.minMipmapLevelClamp = 0;
+	d.maxMipmapLevelClamp = 100;
+	must(cuTexObjectCreate(&t, &r, &d, NULL));
+	n = 1;
+	at[0] = (struct at){0.5f, 0.5f, 0.25f, 0.125f, 0};
+	launch("fetch_2d_grad", t);
+	is_int(got[0][0], 20, "the level of gradients");
+	must(cuTexObjectDestroy(t));
+	works(cuTexObjectCreate(&t, &r, &d, &v));
+	for (n = 0; n < 8; n++)
+		at[n] = (struct at){0.5f, 0.5f, 0, lod[n], 0};
+	launch("fetch_2d_lod", t);
+	ok(got[1][0] == 10 && got[6][0] == 20, "a view of two levels");
+	must(cuTexObjectDestroy(t));
+	works(cuMipmappedArrayDestroy(m));
+	gives(cuMipmappedArrayDestroy(m), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void test_more_forms(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	CUarray a = make(8, 8, 0, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_TEXTURE_GATHER);
+	CUtexObject t;
+	uint16_t half[4];
+	CUfunction f;
+	unsigned int q[7];
+
+	fill(a, pattern, 128, 8, 1);
+	t = texture(a, &d);
+	n = 1;
+	at[0] = (struct at){2.5f, 3.5f, 0, 0, 2};
+	launch("fetch_2d_offset", t);
+	expect(pattern + (5 * 8 + 3) * 4, "an offset of (1, 2)");
+	launch("fetch_2d_half", t);
+	memcpy(half, got, 8);
+	ok(!half[0] == !(pattern[(3 * 8 + 2) * 4]) && (half[0] >> 15) == (pattern[(3 * 8 + 2) * 4] < 0), "halves in pairs");
+	at[0] = (struct at){3, 4, 0, 0, 0};
+	launch("gather", t);
+	expect((float[]){pattern[(4 * 8 + 2) * 4 + 1], pattern[(4 * 8 + 3) * 4 + 1], pattern[(3 * 8 + 3) * 4 + 1],
+			 pattern[(3 * 8 + 2) * 4 + 1]},
+	       "four texels, counter-clockwise from the lower left");
+	must(cuModuleGetFunction(&f, module, "query"));
+	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&t, &results}, NULL));
+	must(cuMemcpyDtoH(q, results, sizeof(q)));
+	ok(q[0] == 8 && q[1] == 8 && q[2] == 1 && q[3] == 1 && q[4] == 1 && q[5] == 8 && q[6] == 8, "queries");
+	must(cuTexObjectDestroy(t));
+	must(cuArrayDestroy(a));
+}
+
+/* ---- Surfaces ---- */
+
+static CUsurfObject surface(CUarray a)
+{
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a};
+	CUsurfObject s = 0;
+
+	must(cuSurfObjectCreate(&s, &r));
+	return s;
+}
+
+static void run(const char *kernel, unsigned int x, unsigned int y, unsigned int z, void **params)
+{
+	CUfunction f;
+
+	must(cuModuleGetFunction(&f, module, kernel));
+	must(cuLaunchKernel(f, 1, 1, 1, x, y, z, 0, NULL, params, NULL));
+	must(cuCtxSynchronize());
+}
+
+static void read_back(CUarray a, void *to, size_t row, int h, int d)
+{
+	CUDA_MEMCPY3D c = {.dstMemoryType = CU_MEMORYTYPE_HOST,
+			   .dstHost = to,
+			   .dstPitch = row,
+			   .dstHeight = h,
+			   .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			   .srcArray = a,
+			   .WidthInBytes = row,
+			   .Height = h,
+			   .Depth = d};
+
+	must(cuMemcpy3D(&c));
+}
+
+static void test_surfaces(void)
+{
+	CUarray a = make(4, 3, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST);
+	CUarray cube = make(5, 4, 3, CU_AD_FORMAT_UNSIGNED_INT16, 2, CUDA_ARRAY3D_SURFACE_LDST);
+	CUarray layers = make(5, 4, 3, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_LAYERED);
+	CUarray norm = make(2, 2, 0, CU_AD_FORMAT_UNORM_INT8X4, 4, CUDA_ARRAY3D_SURFACE_LDST);
+	CUarray plain = make(4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0);
+	const int where[6][2] = {{0, 0}, {12, 2}, {-4, 1}, {16, 1}, {4, -1}, {4, 3}};
+	const int clamped[6] = {0, 11, 4, 7, 1, 9};
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = plain}, back;
+	uint32_t texels[12], out[12];
+	uint16_t box[60 * 2];
+	uint8_t bytes[60];
+	CUsurfObject s = surface(a), t;
+	int count = 6, layer = 1, w = 5, h = 4, bad = 0;
+
+	for (uint32_t i = 0; i < 12; i++)
+		texels[i] = i + 100;
+	fill(a, texels, 16, 3, 1);
+	must(cuMemcpyHtoD(coords, where, sizeof(where)));
+	run("surf_modes", 32, 1, 1, (void *[]){&s, &coords, &results, &count});
+	must(cuMemcpyDtoH(out, results, sizeof(out)));
+	for (int i = 0; i < 6; i++) {
+		bad += out[i] != (uint32_t)clamped[i] + 100;
+		bad += out[i + 6] != (i < 2 ? (uint32_t)clamped[i] + 100 : 0);
+	}
+	is_int(bad, 0, "boundary modes clamp and zero");
+	read_back(a, out, 16, 3, 1);
+	is_int(memcmp(out, texels, sizeof(out)), 0, "a store outside in mode zero stores nothing");
+	run("surf_add", 32, 1, 1, (void *[]){&s});
+	read_back(a, out, 16, 3, 1);
+	ok(out[5] == texels[5] + 31 * 16 && out[6] == texels[6], "reductions add and max");
+	works(cuSurfObjectGetResourceDesc(&back, s));
+	ok(back.res.array.hArray == a, "the surface's array");
+
+	t = surface(cube);
+	run("surf_3d", 8, 4, 3, (void *[]){&t, &w, &h});
+	read_back(cube, box, 20, 4, 3);
+	for (int i = bad = 0; i < 60; i++)
+		bad += box[i * 2] != 1 || box[i * 2 + 1] != i % 5 + i / 5 % 4 * 10 + i / 20 * 100;
+	is_int(bad, 0, "three dimensions");
+	must(cuSurfObjectDestroy(t));
+	t = surface(layers);
+	run("surf_layer", 5, 4, 1, (void *[]){&t, &layer});
+	read_back(layers, bytes, 5, 4, 3);
+	for (int i = bad = 0; i < 60; i++)
+		bad += bytes[i] != (i / 20 == 1 ? i % 5 + i / 5 % 4 * 10 : 0);
+	is_int(bad, 0, "layers");
+	must(cuSurfObjectDestroy(t));
+	t = surface(norm);
+	run("surf_format", 1, 1, 1, (void *[]){&t});
+	read_back(norm, bytes, 8, 2, 1);
+	ok(bytes[4] == 128 && bytes[5] == 255 && bytes[6] == 0 && bytes[7] == 255, "a formatted store converts and saturates");
+	must(cuSurfObjectDestroy(t));
+
+	gives(cuSurfObjectCreate(&t, &r), CUDA_ERROR_INVALID_VALUE);
+	r.res.array.hArray = NULL;
+	gives(cuSurfObjectCreate(&t, &r), CUDA_ERROR_INVALID_HANDLE);
+	works(cuSurfObjectDestroy(s));
+	gives(cuSurfObjectDestroy(s), CUDA_ERROR_INVALID_VALUE);
+	must(cuArrayDestroy(a));
+	must(cuArrayDestroy(cube));
+	must(cuArrayDestroy(layers));
+	must(cuArrayDestroy(norm));
+	must(cuArrayDestroy(plain));
+}
+
+/* ---- Arrays and copies ---- */
+
+static void test_arrays(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = {10, 10, 0, CU_AD_FORMAT_FLOAT, 1, 0}, back;
+	CUDA_ARRAY_DESCRIPTOR d2 = {10, 10, CU_AD_FORMAT_FLOAT, 1}, back2;
+	uint8_t host[100], out[100];
+	CUarray a, b;
+	CUdeviceptr p;
+	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .dstMemoryType = CU_MEMORYTYPE_ARRAY};
+
+	works(cuArrayCreate(&a, &d2));
+	works(cuArray3DGetDescriptor(&back, a));
+	ok(back.Width == 10 && back.Height == 10 && !back.Depth && back.Format == CU_AD_FORMAT_FLOAT, "its descriptor");
+	works(cuArrayGetDescriptor(&back2, a));
+	ok(back2.Width == 10 && back2.NumChannels == 1, "in the old form");
+	works(cuArrayDestroy(a));
+	gives(cuArrayDestroy(a), CUDA_ERROR_INVALID_HANDLE);
+	gives(cuArray3DGetDescriptor(&back, a), CUDA_ERROR_INVALID_HANDLE);
+	d.NumChannels = 3;
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+	d.NumChannels = 4;
+	d.Format = CU_AD_FORMAT_BC7_UNORM;
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_NOT_SUPPORTED);
+	d.Format = 0x77;
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+	d.Format = CU_AD_FORMAT_HALF;
+	d.Width = 0;
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+	d = (CUDA_ARRAY3D_DESCRIPTOR){10, 8, 6, CU_AD_FORMAT_HALF, 4, CUDA_ARRAY3D_CUBEMAP};
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+	d = (CUDA_ARRAY3D_DESCRIPTOR){10, 0, 6, CU_AD_FORMAT_HALF, 4, 0};
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+	d = (CUDA_ARRAY3D_DESCRIPTOR){1 << 20, 1, 0, CU_AD_FORMAT_HALF, 4, 0};
+	gives(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+
+	for (int i = 0; i < 100; i++)
+		host[i] = (uint8_t)i;
+	a = make(100, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0);
+	b = make(100, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0);
+	must(cuMemAlloc(&p, 100));
+	works(cuMemcpyHtoA(a, 10, host, 90));
+	gives(cuMemcpyHtoA(a, 11, host, 90), CUDA_ERROR_INVALID_VALUE);
+	works(cuMemcpyAtoA(b, 0, a, 10, 90));
+	works(cuMemcpyAtoD(p, b, 0, 50));
+	works(cuMemcpyDtoA(b, 50, p, 50));
+	works(cuMemcpyAtoH(out, b, 0, 100));
+	ok(!memcmp(out, host, 50) && !memcmp(out + 50, host, 50), "to an array, to another, to memory and back");
+	works(cuMemcpyHtoAAsync(a, 0, host, 100, NULL));
+	works(cuMemcpyAtoHAsync(out, a, 0, 100, NULL));
+	works(cuCtxSynchronize());
+	is_int(memcmp(out, host, 100), 0, "the asynchronous ones");
+	c.srcArray = a;
+	c.dstArray = b;
+	c.WidthInBytes = 101;
+	c.Height = 1;
+	gives(cuMemcpy2D(&c), CUDA_ERROR_INVALID_VALUE);
+	c.WidthInBytes = 100;
+	c.Height = 2;
+	gives(cuMemcpy2D(&c), CUDA_ERROR_INVALID_VALUE);
+	c.Height = 1;
+	works(cuMemcpy2D(&c));
+	c.srcArray = NULL;
+	gives(cuMemcpy2D(&c), CUDA_ERROR_INVALID_HANDLE);
+	must(cuArrayDestroy(a));
+	must(cuArrayDestroy(b));
+	must(cuMemFree(p));
+}
+
+static void test_refusals(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, CU_TRSF_READ_AS_INTEGER);
+	CUarray a = make(4, 4, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0);
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a};
+	CUDA_RESOURCE_VIEW_DESC v = {.format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 4, .height = 4};
+	CUtexObject t;
+
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	d.filterMode = CU_TR_FILTER_MODE_POINT;
+	works(cuTexObjectCreate(&t, &r, &d, &v));
+	works(cuTexObjectDestroy(t));
+	v.format = CU_RES_VIEW_FORMAT_UINT_2X32;
+	gives(cuTexObjectCreate(&t, &r, &d, &v), CUDA_ERROR_INVALID_VALUE);
+	v.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1;
+	gives(cuTexObjectCreate(&t, &r, &d, &v), CUDA_ERROR_NOT_SUPPORTED);
+	d.flags = 0x1000;
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	d.flags = 0;
+	d.addressMode[1] = 4;
+	gives(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+	gives(cuTexObjectCreate(&t, &r, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuArrayDestroy(a));
+}
+
+/* Each ends its context, so each has one of its own. */
+static void fault(const char *kernel, CUresult want, const char *what)
+{
+	CUcontext old, c;
+	CUmodule m;
+	CUfunction f;
+	char path[512];
+	unsigned long long object = 0x123456789abcull;
+	int x = 8, y = 3;
+	CUdeviceptr out;
+	CUarray a;
+
+	must(cuCtxGetCurrent(&old));
+	must(cuCtxCreate(&c, NULL, 0, 0));
+	snprintf(path, sizeof(path), "%s/tests/softgpu-drv_texture.ptx", getenv("B") ? getenv("B") : "build");
+	must(cuModuleLoad(&m, path));
+	must(cuModuleGetFunction(&f, m, kernel));
+	must(cuMemAlloc(&out, 64));
+	a = make(4, 3, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST);
+	if (want == CUDA_ERROR_ILLEGAL_ADDRESS)
+		object = surface(a);
+	if (!strcmp(kernel, "surf_trap"))
+		must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&object, &x, &y, &out}, NULL));
+	else
+		must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&object, &out}, NULL));
+	is_int(cuCtxSynchronize(), want, "%s", what);
+	must(cuCtxDestroy(c));
+	must(cuCtxSetCurrent(old));
+}
+
+int main(void)
+{
+	char path[512];
+
+	drv_start();
+	snprintf(path, sizeof(path), "%s/tests/softgpu-drv_texture.ptx", getenv("B") ? getenv("B") : "build");
+	must(cuModuleLoad(&module, path));
+	must(cuMemAlloc(&coords, sizeof(at)));
+	must(cuMemAlloc(&results, sizeof(got)));
+	make_pattern();
+	test_arrays();
+	test_modes();
+	test_formats();
+	test_linear();
+	test_layers();
+	test_cube();
+	test_mipmap();
+	test_more_forms();
+	test_surfaces();
+	test_refusals();
+	fault("surf_trap", CUDA_ERROR_ILLEGAL_ADDRESS, "a surface access outside in mode trap");
+	fault("query", CUDA_ERROR_ILLEGAL_INSTRUCTION, "what is no object");
+	return tap_done();
+}
