@@ -40,7 +40,7 @@ static CUresult report(const struct launch_op *o, enum ptx_status status, const 
 		snprintf(addr, sizeof(addr), " 0x%llx", (unsigned long long)fault->addr);
 	log_line("kernel %s: %s%s block (%u,%u,%u) thread (%u,%u,%u) PTX line %u%s%s", o->f->info->name, table[status].what, addr,
 		 fault->block[0], fault->block[1], fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2],
-		 fault->line, !address && fault->text[0] ? ": " : "", address ? "" : fault->text);
+		 fault->line, fault->text[0] ? ": " : "", fault->text);
 	return table[status].error;
 }
 

@@ -7,10 +7,7 @@
 
 static void *illegal(struct warp *w, const struct ins *i, u32 lane, u64 addr, u32 size, const char *what)
 {
-	ptx_raise(w, i, (int)lane, PTX_ILLEGAL_ADDRESS, addr,
-		  "%s access of %u bytes at 0x%llx by block (%u,%u,%u) thread (%u,%u,%u), line %u of the PTX", what, size,
-		  (unsigned long long)addr, w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][lane], w->tid[1][lane],
-		  w->tid[2][lane], i ? i->line : 0);
+	ptx_raise(w, i, (int)lane, PTX_ILLEGAL_ADDRESS, addr, "%s access of %u bytes", what, size);
 	return NULL;
 }
 
@@ -19,10 +16,7 @@ void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp
 	u64 off = addr;
 
 	if (addr & (size - 1)) {
-		ptx_raise(w, i, (int)lane, PTX_MISALIGNED, addr,
-			  "misaligned access of %u bytes at 0x%llx by block (%u,%u,%u) thread (%u,%u,%u), line %u of the PTX",
-			  size, (unsigned long long)addr, w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][lane],
-			  w->tid[1][lane], w->tid[2][lane], i ? i->line : 0);
+		ptx_raise(w, i, (int)lane, PTX_MISALIGNED, addr, "misaligned access of %u bytes", size);
 		return NULL;
 	}
 	if (sp == SP_GENERIC) {

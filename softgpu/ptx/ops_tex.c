@@ -38,8 +38,8 @@ static bool find(struct warp *w, const struct ins *i, u32 lane, bool surface, st
 	o->t = ptx_texture_find(value);
 	if (o->t && o->t->surface == surface)
 		return true;
-	ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, value, "0x%llx is no %s object, line %u of the PTX",
-		  (unsigned long long)value, surface ? "surface" : "texture", i->line);
+	ptx_raise(w, i, (int)lane, PTX_ILLEGAL_INSTRUCTION, value, "0x%llx is no %s object", (unsigned long long)value,
+		  surface ? "surface" : "texture");
 	return false;
 }
 
@@ -120,8 +120,7 @@ HANDLER(tex)
 		for (u32 d = 0; d < t.offsets; d++)
 			q.offset[d] = (s32)list_u32(w, i, k++, l);
 		if (!ptx_texture_fetch(o.t, &q, v, &bad)) {
-			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, bad, "a texture's memory is gone, line %u of the PTX",
-				  i->line);
+			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, bad, "a texture's memory is gone");
 			return;
 		}
 		put_result(w, i, l, &t, o.t, v);
@@ -204,17 +203,13 @@ static enum place place(struct warp *w, const struct ins *i, u32 l, u32 k, const
 	}
 	addr = im->base + (u64)c[2] * im->plane + (u64)c[1] * im->pitch + (u64)c[0];
 	if (!outside && c[0] & (bytes - 1)) {
-		ptx_raise(w, i, (int)l, PTX_MISALIGNED, addr, "surface access of %u bytes at x %lld, line %u of the PTX", bytes,
-			  (long long)c[0], i->line);
+		ptx_raise(w, i, (int)l, PTX_MISALIGNED, addr, "surface access of %u bytes at x %lld", bytes, (long long)c[0]);
 		return PLACE_FAULT;
 	}
 	if (outside || !softgpu_mapped(addr, bytes)) {
 		ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, addr,
-			  "surface access of %u bytes at (%lld, %lld, %lld) of %lld × %lld × %lld by block (%u,%u,%u) thread "
-			  "(%u,%u,%u), line %u of the PTX",
-			  bytes, (long long)c[0], (long long)c[1], (long long)c[2], (long long)size[0], (long long)size[1],
-			  (long long)size[2], w->blk->id[0], w->blk->id[1], w->blk->id[2], w->tid[0][l], w->tid[1][l],
-			  w->tid[2][l], i->line);
+			  "surface access of %u bytes at (%lld, %lld, %lld) of %lld bytes × %lld × %lld", bytes, (long long)c[0],
+			  (long long)c[1], (long long)c[2], (long long)size[0], (long long)size[1], (long long)size[2]);
 		return PLACE_FAULT;
 	}
 	*mem = (u8 *)(uintptr_t)addr;
