@@ -141,7 +141,7 @@ static void boxes(void)
 	c.Height = SIZE_MAX;
 	gives(cuMemcpy2D(&c), CUDA_ERROR_INVALID_VALUE);
 	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	gives(cuMemcpy2D(&c), CUDA_ERROR_NOT_SUPPORTED);
+	gives(cuMemcpy2D(&c), CUDA_ERROR_INVALID_HANDLE);
 	gives(cuMemcpy2D(NULL), CUDA_ERROR_INVALID_VALUE);
 	must(cuMemFree(p));
 }
