@@ -48,11 +48,15 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 -include $(PTX_OBJ:.o=.d)
 
-PTX_TESTS := ptx_int ptx_float ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster
+comma := ,
+# Tables of forms against references in C; they see what the lowering looks for.
+PTX_CASES := int float half cvt setp
+PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -ffp-contract=off -frounding-math -MF $(B)/softgpu/ptx/test_$*.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a -lm -lpthread
+	$(CC) $(CFLAGS) -ffp-contract=off -frounding-math -MF $(B)/softgpu/ptx/test_$*.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a \
+		$(if $(filter $*,$(PTX_CASES)),-Wl$(comma)--wrap=ptx_op_find) -lm -lpthread
 
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
@@ -67,6 +71,7 @@ $(B)/tests/softgpu-ptx_%.ptx: tests/softgpu/ptx_%.cu
 	@mkdir -p $(@D)
 	$(CUDA_HOME)/bin/nvcc -ptx -arch=$(PTX_ARCH) -std=c++17 -I. -o $@ $<
 
-UNIT_TESTS += $(PTX_TESTS:%=$(B)/tests/softgpu-%)
+export PTX_CASES
+UNIT_TESTS += $(PTX_TESTS:%=$(B)/tests/softgpu-%) tests/softgpu/levels.t
 
 -include $(PTX_TESTS:ptx_%=$(B)/softgpu/ptx/test_%.d)

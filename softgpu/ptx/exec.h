@@ -272,6 +272,8 @@ enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32 };
 enum rnd { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NA };
 
 const struct op_row *ptx_op_find(const char *name, size_t len);
+/* All names of the table, in no order: for tests of what has a test. */
+void ptx_op_each(void (*fn)(void *arg, const char *name, size_t len), void *arg);
 const char *ptx_op_level(void);
 
 static inline void *opnd_ptr(const struct warp *w, s32 off)

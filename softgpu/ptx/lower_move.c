@@ -275,6 +275,28 @@ void lower_setp(struct lower *lo)
 		emit_mov(lo, dst(lo, d->second, 'p'), q);
 }
 
+/* Which results a set may have for which operands. */
+static bool set_types(enum type d, enum type s, bool ftz)
+{
+	bool integer = !type_is_float(s), pair = s == TY_F16X2 || s == TY_BF16X2;
+
+	switch (d) {
+	case TY_U32:
+	case TY_S32:
+		return true;
+	case TY_U16:
+	case TY_S16:
+		return s == TY_F16 || s == TY_BF16;
+	case TY_F32:
+	case TY_F16:
+		return !pair && (integer || s == TY_F32 || s == TY_F64 || s == d);
+	case TY_BF16:
+		return !pair && !ftz;
+	default:
+		return s == d && (d == TY_F16X2 || d == TY_BF16X2);
+	}
+}
+
 /* set.cmp.dtype.stype: all ones or 1.0 where the comparison holds. */
 void lower_set(struct lower *lo)
 {
@@ -287,6 +309,8 @@ void lower_set(struct lower *lo)
 	struct ins *i;
 
 	need_ops(lo, combine ? 4 : 3, combine ? 4 : 3);
+	if (!set_types(dt, t, mod(lo, "ftz")))
+		lower_unsupported(lo, NULL);
 	switch (dt) {
 	case TY_F32:
 		one = 0x3f800000;

@@ -98,6 +98,15 @@ static void enter_all(const struct op_row *rows)
 		expand(rows, buf, 0, rows->forms);
 }
 
+/* clang 14 (the fuzzers' compiler) knows features by name, not levels. */
+#ifdef __clang__
+#define CPU_V3 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
+#define CPU_V4 (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#else
+#define CPU_V3 __builtin_cpu_supports("x86-64-v3")
+#define CPU_V4 __builtin_cpu_supports("x86-64-v4")
+#endif
+
 static u32 cpu_level(void)
 {
 	const char *force = getenv("SOFTGPU_ISA"); /* v2, v3 or v4: for tests of the lower levels */
@@ -105,9 +114,9 @@ static u32 cpu_level(void)
 
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("x86-64-v3"))
+	if (CPU_V3)
 		best = 1;
-	if (best && __builtin_cpu_supports("x86-64-v4"))
+	if (best && CPU_V4)
 		best = 2;
 #endif
 	if (force && force[0] == 'v' && force[1] >= '2' && force[1] <= '4' && (u32)(force[1] - '2') <= best)
@@ -136,6 +145,14 @@ const struct op_row *ptx_op_find(const char *name, size_t len)
 {
 	pthread_once(&once, build);
 	return failed ? NULL : lookup(name, len)->row;
+}
+
+void ptx_op_each(void (*fn)(void *arg, const char *name, size_t len), void *arg)
+{
+	pthread_once(&once, build);
+	for (u32 k = 0; !failed && k <= mask; k++)
+		if (table[k].row)
+			fn(arg, table[k].name, table[k].len);
 }
 
 const char *ptx_op_level(void)

@@ -23,7 +23,8 @@ static inline u32 shift_amount(u32 bit, u32 top)
 
 static inline u32 find_nth(u32 mask, u32 base, s32 offset)
 {
-	s32 step = offset < 0 ? -1 : 1, left = offset < 0 ? -offset : offset;
+	s32 step = offset < 0 ? -1 : 1;
+	u32 left = offset < 0 ? -(u32)offset : (u32)offset;
 
 	if (base > 31)
 		return FULL;

@@ -30,7 +30,7 @@ static inline s32 f64_to_s32(f64 v)
 	s32 r = (s32)(v >= -0x1p31 && v < 0x1p31 ? v : 0.0);
 
 	r = v >= 0x1p31 ? INT32_MAX : r;
-	return v < -0x1p31 ? INT32_MIN : r;
+	return v >= -0x1p31 ? r : INT32_MIN; /* NaN too, from f64 */
 }
 
 #define OP OP_FUNC

@@ -28,6 +28,11 @@ static inline f32 nan_f32(f32 a, f32 b, f32 r)
 	return a != a || b != b ? bits_f32(0x7fffffff) : r;
 }
 
+static inline f64 ftz64(f64 d)
+{
+	return __builtin_fabs(d) < 0x1p-1022 ? bits_f64(f64_bits(d) & 1ull << 63) : d;
+}
+
 #define OP OP_FUNC
 #include "softgpu/ptx/ops_float.def"
 #undef OP

@@ -137,14 +137,15 @@ static u64 saturate(u64 v, bool is_signed, enum type to)
 	return v;
 }
 
-static u64 float_to_int(f64 v, enum type to, u64 flags)
+/* A NaN is 0, but the top bit when either side has 64 bits. */
+static u64 float_to_int(f64 v, enum type from, enum type to, u64 flags)
 {
 	u64 hi;
 	s64 lo;
 
 	limits(to, &lo, &hi);
 	if (v != v)
-		return type_size(to) == 8 ? 1ull << 63 : 0;
+		return type_size(to) == 8 || from == TY_F64 ? 1ull << (8 * type_size(to) - 1) : 0;
 	v = integral(v, flags);
 	if (v <= (f64)lo)
 		return (u64)lo;
@@ -211,6 +212,8 @@ static u64 int_to_float(u64 v, bool is_signed, enum type to, u64 flags)
 	volatile f32 f;
 	volatile f64 d;
 
+	if (flags & MF_SAT)
+		u = is_signed && (s64)v < 0 ? 0 : v > 1 ? 1 : v;
 	if (to == TY_F32) {
 		fesetround(host_rounding(flags));
 		f = is_signed ? (f32)(s64)u : (f32)u;
@@ -223,7 +226,7 @@ static u64 int_to_float(u64 v, bool is_signed, enum type to, u64 flags)
 	if (to == TY_F64)
 		return f64_bits(d);
 	/* 16-bit floats: what f64 cut off becomes its last bit, so that the next rounding sees it. */
-	if ((is_signed ? (u64)(s64)fabs(d) != (u64)llabs((s64)v) : (u64)d != v) && fabs(d) < 0x1p63)
+	if (is_signed ? d >= -0x1p63 && d < 0x1p63 && (s64)d != (s64)u : d < 0x1p64 && (u64)d != u)
 		d = bits_f64(f64_bits(d) | 1);
 	return to_half(d, to, flags);
 }
@@ -247,9 +250,7 @@ HANDLER(cvt_general)
 			if (st == TY_F32)
 				f = ftz_if(f, flags);
 			if (!type_is_float(dt)) {
-				v = float_to_int(f, dt, flags);
-				if (f != f && type_size(st) < 8 && type_size(dt) == 8)
-					v = st == TY_F32 || st == TY_F16 || st == TY_BF16 ? 1ull << 63 : v;
+				v = float_to_int(f, st, dt, flags);
 			} else if (dt == st) {
 				if (flags & MF_RND)
 					f = integral(f, flags);
@@ -315,7 +316,7 @@ static f32 from_fp8(u8 v, u32 mbits)
 
 static f32 relu_if(f32 f, bool relu)
 {
-	return relu && f < 0 ? 0 : f;
+	return !relu || f > 0 || f != f ? f : 0;
 }
 
 #define FP8(nm, mbits)                                                                                                           \
@@ -345,11 +346,12 @@ OP_LANE_FUNC(pack_s8, "", "", u32, s32, s32, u32, pack8(a, b, c, TY_S8))
 OP_LANE_FUNC(pack_u16, "", "", u32, s32, s32, u32, pack16(a, b, TY_U16))
 OP_LANE_FUNC(pack_s16, "", "", u32, s32, s32, u32, pack16(a, b, TY_S16))
 
-#define RND32(nm, op, sig) {op ".{rn,rz,rm,rp}{,.ftz}{,.sat}.f32", sig, nm##_f32, OP_MODS},
-#define RND64(nm, op, sig) {op ".{rn,rz,rm,rp}.f64", sig, nm##_f64, OP_MODS},
+#define RND32(nm, op, sig)     {op ".{rn,rz,rm,rp}{,.ftz}.f32", sig, nm##_f32, OP_MODS},
+#define RND32_SAT(nm, op, sig) RND32(nm, op, sig){op ".{rn,rz,rm,rp}{,.ftz}.sat.f32", sig, nm##_f32, OP_MODS},
+#define RND64(nm, op, sig)     {op ".{rn,rz,rm,rp}.f64", sig, nm##_f64, OP_MODS},
 
 const struct op_row ptx_ops_general[] = {
-	RND32(add, "add", "fff") RND32(sub, "sub", "fff") RND32(mul, "mul", "fff") RND32(fma, "{fma,mad}", "ffff")
+	RND32_SAT(add, "add", "fff") RND32_SAT(sub, "sub", "fff") RND32_SAT(mul, "mul", "fff") RND32_SAT(fma, "{fma,mad}", "ffff")
 		RND32(div, "div", "fff") RND32(rcp, "rcp", "ff") RND32(sqrt, "sqrt", "ff") RND64(add, "add", "FFF")
 			RND64(sub, "sub", "FFF") RND64(mul, "mul", "FFF") RND64(fma, "{fma,mad}", "FFFF") RND64(div, "div", "FFF")
 				RND64(rcp, "rcp", "FF")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "softgpu/arena.h"
 #include "softgpu/ptx/ptx.h"
@@ -65,10 +66,29 @@ static void test_mem_free(void *arg, uint64_t addr)
 
 static char test_log[512];
 
+/* PTX_SEEDS names a folder that gets every text: the beginning of a fuzzer's corpus. */
+static void test_seed(const char *text, size_t len)
+{
+	const char *dir = getenv("PTX_SEEDS");
+	static unsigned int n;
+	char name[4096];
+	FILE *f;
+
+	if (!dir)
+		return;
+	snprintf(name, sizeof(name), "%s/%d-%u", dir, (int)getpid(), n++);
+	f = fopen(name, "wb");
+	if (f) {
+		fwrite(text, 1, len, f);
+		fclose(f);
+	}
+}
+
 static __attribute__((unused)) enum ptx_status test_load(const char *text, size_t len, struct ptx_module **m)
 {
 	const struct ptx_mem mem = {test_mem_alloc, test_mem_free, NULL};
 
+	test_seed(text, len);
 	return ptx_module_load(text, len, &mem, m, test_log, sizeof(test_log));
 }
 
