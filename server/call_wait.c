@@ -82,7 +82,7 @@ static int32_t ask(struct waits *w)
 	return r;
 }
 
-static int32_t waits_ready(struct srv_call *c)
+int32_t wait_ready(struct srv_call *c)
 {
 	struct waits *w = c->ready_arg;
 	int32_t status;
@@ -103,9 +103,9 @@ static void answer(struct srv_call *c, struct waits *w)
 	int32_t status;
 
 	c->ready_arg = w;
-	status = waits_ready(c);
+	status = wait_ready(c);
 	if (status == SRV_PENDING)
-		c->ready = waits_ready;
+		c->ready = wait_ready;
 	else
 		c->status = status;
 }
@@ -175,29 +175,36 @@ void srv_STREAM_SYNC(struct srv_call *c)
 	wait_for_stream(c, x, stream, say_text, NULL);
 }
 
-/* An event: asked by its handle each time, for it may be destroyed meanwhile, which ends the wait. */
-static int32_t event_ready(struct srv_call *c)
+/* Asked by its handle each time, for it may be destroyed meanwhile, which ends the wait. */
+int32_t wait_ask_event(struct srv_call *c, uint64_t ctx, uint64_t event)
 {
-	struct rec_EVENT_SYNC a;
-	struct srv_slot event, ctx;
+	struct srv_slot e, slot;
 	CUresult r = CUDA_SUCCESS;
 	struct srv_ctx *x;
 
-	memcpy(&a, c->body, sizeof(a));
-	if (session_find(c->session, KIND_event, a.hEvent, &event) && session_find(c->session, KIND_context, a.ctx, &ctx)) {
-		x = ctx.real;
+	if (session_find(c->session, KIND_event, event, &e) && session_find(c->session, KIND_context, ctx, &slot)) {
+		x = slot.real;
 		if (pthread_rwlock_tryrdlock(&x->life))
 			return SRV_PENDING;
 		if (!x->dead)
 			r = ctx_enter(x);
 		if (!x->dead && !r)
-			r = drv_cuda.cuEventQuery(event.real);
+			r = drv_cuda.cuEventQuery(e.real);
 		pthread_rwlock_unlock(&x->life);
 	}
-	if (r == CUDA_ERROR_NOT_READY)
-		return SRV_PENDING;
-	say_text(c, r);
-	return r;
+	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : (int32_t)r;
+}
+
+static int32_t event_ready(struct srv_call *c)
+{
+	struct rec_EVENT_SYNC a;
+	int32_t status;
+
+	memcpy(&a, c->body, sizeof(a));
+	status = wait_ask_event(c, a.ctx, a.hEvent);
+	if (status != SRV_PENDING)
+		say_text(c, status);
+	return status;
 }
 
 void srv_EVENT_SYNC(struct srv_call *c)

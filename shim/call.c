@@ -116,6 +116,42 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 	return (uint8_t *)(c->rec + 1) + nseg * sizeof(struct rgpu_seg);
 }
 
+/* Records that leave the devices' memory as it is; after any other, cuMemGetInfo asks. */
+static bool keeps_memory(uint16_t op)
+{
+	switch (op) {
+	case OP_LAUNCH:
+	case OP_H2D:
+	case OP_D2H:
+	case OP_D2D:
+	case OP_STREAM_SYNC:
+	case OP_EVENT_SYNC:
+	case OP_CTX_SYNC:
+	case OP_EVENT_WATCH:
+	case OP_STREAM_WATCH:
+	case OP_MEMORY_WATCH:
+	case OP_cuMemGetInfo_v2:
+	case OP_cuMemsetD8Async:
+	case OP_cuMemsetD32Async:
+	case OP_cuStreamQuery:
+	case OP_cuStreamWaitEvent:
+	case OP_cuEventQuery:
+	case OP_cuEventRecord:
+	case OP_cuEventElapsedTime:
+	case OP_cuEventElapsedTime_v2:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* After the record, and after a fence's answer: who asks then is told of it, or knows that he was not. */
+static void note_change(const struct rgpu_call *c)
+{
+	if (!keeps_memory(c->op))
+		atomic_fetch_add(&c->session->changes, 1);
+}
+
 /* From here on the device has work, as far as anybody here knows. */
 static void mark_busy(struct rgpu_call *c)
 {
@@ -138,6 +174,7 @@ int rgpu_send(struct rgpu_call *c)
 
 	call_publish(c, true);
 	mark_busy(c);
+	note_change(c);
 	r = c->mute ? 0 : session_take_pending(c->session, c->op);
 	c->remote = r;
 	return r;
@@ -147,12 +184,14 @@ void call_part(struct rgpu_call *c)
 {
 	call_publish(c, false);
 	mark_busy(c);
+	note_change(c);
 }
 
 int call_wait(struct rgpu_call *c, struct fence *f)
 {
 	int r = lane_wait(c->lane, f);
 
+	note_change(c);
 	if (r)
 		return r;
 	c->remote = true;

@@ -11,6 +11,7 @@
 #include "shim/ordered.h"
 #include "shim/session.h"
 #include "shim/thread.h"
+#include "shim/watch.h"
 
 #define FLAGS_KNOWN                                                                                                              \
 	(CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |                              \
@@ -140,17 +141,28 @@ static struct ctx *ctx_new(struct device *d, unsigned flags, bool primary)
 	return x;
 }
 
-static void drop(struct rgpu_obj *obj, void *context)
+static void drop_stream(struct rgpu_obj *obj, void *context)
 {
-	if (obj->context == context)
-		handle_free(obj);
+	if (obj->context != context)
+		return;
+	stream_forget(obj);
+	handle_free(obj);
+}
+
+static void drop_event(struct rgpu_obj *obj, void *context)
+{
+	if (obj->context != context)
+		return;
+	event_forget(obj);
+	handle_free(obj);
 }
 
 /* The context's objects died with it at the server. */
 static void forget_objects(struct ctx *x)
 {
-	handle_each(KIND_stream, drop, x->obj);
-	handle_each(KIND_event, drop, x->obj);
+	handle_each(KIND_stream, drop_stream, x->obj);
+	handle_each(KIND_event, drop_event, x->obj);
+	stream_forget_words(x->legacy);
 	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);

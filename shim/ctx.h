@@ -31,6 +31,7 @@ struct ctx {
 	 * device has nothing to wait for and asks for no answer.
 	 */
 	_Atomic uint64_t work, settled;
+	uint64_t legacy[2]; /* its legacy stream: stream.c */
 };
 
 static inline struct ctx *ctx_of(struct rgpu_obj *context)

@@ -3,6 +3,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/session.h"
+#include "shim/watch.h"
 
 static int enter(struct rgpu_call *c, uint16_t op)
 {
@@ -74,6 +75,39 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	return CUDA_SUCCESS;
 }
 
+/* Whether the last answer stands: nobody told us otherwise, and nothing of this program's could have changed it. */
+static bool remember(struct rgpu_call *c, uint64_t *free, uint64_t *total)
+{
+	struct meminfo *m = &ctx_of(c->context)->device->meminfo;
+	bool good;
+
+	pthread_mutex_lock(&m->lock);
+	good = watch_look(&m->watch) == WATCH_QUIET && m->changes == atomic_load(&c->session->changes);
+	*free = m->free;
+	*total = m->total;
+	pthread_mutex_unlock(&m->lock);
+	return good;
+}
+
+static int ask(struct rgpu_call *c, uint64_t *free, uint64_t *total)
+{
+	struct meminfo *m = &ctx_of(c->context)->device->meminfo;
+	uint64_t changes = atomic_load(&c->session->changes), w;
+	int r = rpc_cuMemGetInfo_v2(c, free, total);
+
+	if (r)
+		return r;
+	w = watch_begin(c, OP_MEMORY_WATCH, *free);
+	pthread_mutex_lock(&m->lock);
+	watch_end(&m->watch);
+	m->watch = w;
+	m->changes = changes;
+	m->free = *free;
+	m->total = *total;
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
 /* What is leased and not in use is free for this program, though not for others. */
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
@@ -83,8 +117,9 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 
 	if (!r && (!free || !total))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = rpc_cuMemGetInfo_v2(&c, &f, &t);
+	if (r)
+		return r;
+	r = remember(&c, &f, &t) ? session_take_pending(c.session, c.op) : ask(&c, &f, &t);
 	if (r)
 		return r;
 	*free = f + heap_unused(ctx_of(c.context)->device);

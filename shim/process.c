@@ -130,6 +130,7 @@ static struct device *device_new(struct rgpu_session *s, const struct rgpu_devic
 	d->index = s->ndevices;
 	d->server_index = rd->index;
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&d->meminfo.lock, NULL);
 	heap_init(&d->heap);
 	return d;
 }

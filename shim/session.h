@@ -20,6 +20,7 @@ struct rgpu_session {
 	struct rgpu_transport *transport;
 	const struct rgpu_kpage *kpage;
 	_Atomic uint64_t counter; /* stamps */
+	_Atomic uint64_t changes; /* records that may have changed how much memory is free */
 	pthread_mutex_t lock;	  /* started, pool, dead_told */
 	bool started;
 	atomic_bool failed;
@@ -30,6 +31,12 @@ struct rgpu_session {
 	unsigned ndevices;
 	struct device *devices[RGPU_DEVICES_MAX]; /* by their index in the session */
 	struct window window;
+};
+
+/* What cuMemGetInfo said last, while a watch says that it is so; memory.c. */
+struct meminfo {
+	pthread_mutex_t lock;
+	uint64_t watch, changes, free, total;
 };
 
 #define RGPU_IMAGE_PTX 1u
@@ -43,6 +50,7 @@ struct device {
 	unsigned server_index; /* in the server's list: column of P2P tables */
 	struct rgpu_props props;
 	struct heap heap;
+	struct meminfo meminfo;
 	pthread_mutex_t lock;	  /* the primary context: primary, retained, flags */
 	struct rgpu_obj *primary; /* its handle lives for good, so that programs may keep it */
 	unsigned retained;

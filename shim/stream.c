@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Streams and events: making, ending and waiting; the calls that only travel are generated. */
+/* Streams: made, ended, waited for, and asked about without a round trip while nothing changes. */
+#include <pthread.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
 #include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
-#include "shim/unsupported.h"
+#include "shim/thread.h"
+#include "shim/watch.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
@@ -57,8 +59,10 @@ CUresult cuStreamDestroy_v2(CUstream hStream)
 	if (r)
 		return r;
 	r = rpc_cuStreamDestroy_v2(&c, wire);
-	if (c.sent)
+	if (c.sent) {
+		stream_forget(obj);
 		rgpu_retire(obj);
+	}
 	return r;
 }
 
@@ -207,49 +211,109 @@ CUresult cuStreamIsCapturing_ptsz(CUstream hStream, CUstreamCaptureStatus *captu
 	return cuStreamIsCapturing(hStream, captureStatus);
 }
 
-CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+/*
+ * What is known of a stream's state, in two words: a watch, and what its context had been given (ctx.work, + 1) when the stream
+ * was idle; with PENDING, when the watch began.
+ */
+enum { WATCH, IDLE };
+#define PENDING (1ull << 63)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those words, of all streams */
+
+/* A made stream's are behind its flags and its priority; the legacy stream's are the context's, and the thread's own its. */
+static uint64_t *words_of(const struct rgpu_call *c, struct rgpu_obj *stream, uint64_t wire)
+{
+	struct thread *t;
+
+	if (wire >= RGPU_SENTINELS_stream)
+		return &stream->field[2];
+	if ((CUstream)wire != CU_STREAM_PER_THREAD)
+		return ctx_of(c->context)->legacy;
+	t = thread_get();
+	if (t->own_context != c->ctx) {
+		stream_forget_words(t->own);
+		t->own_context = c->ctx;
+	}
+	return t->own;
+}
+
+void stream_forget_words(uint64_t words[2])
+{
+	pthread_mutex_lock(&lock);
+	watch_end(&words[WATCH]);
+	words[IDLE] = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void stream_forget(struct rgpu_obj *stream)
+{
+	stream_forget_words(&stream->field[2]);
+}
+
+static enum watch_state look(uint64_t words[2], uint64_t work)
+{
+	enum watch_state s = WATCH_DONE;
+
+	pthread_mutex_lock(&lock);
+	if (words[IDLE] != work + 1) {
+		s = watch_look(&words[WATCH]);
+		/* What came after the watch, it knows nothing of. */
+		if (s == WATCH_DONE && words[IDLE] == (PENDING | (work + 1)))
+			words[IDLE] = work + 1;
+		else if (s != WATCH_QUIET)
+			s = WATCH_ASK;
+	}
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+static void learn(uint64_t words[2], uint64_t idle, uint64_t watch)
+{
+	pthread_mutex_lock(&lock);
+	watch_end(&words[WATCH]);
+	words[WATCH] = watch;
+	words[IDLE] = idle;
+	pthread_mutex_unlock(&lock);
+}
+
+static int query(CUstream hStream)
 {
 	struct rgpu_call c;
 	struct rgpu_obj *obj;
-	uint64_t wire;
-	int r = rgpu_enter(&c, OP_cuEventCreate);
+	uint64_t wire, work, *words;
+	int r = rgpu_enter(&c, OP_cuStreamQuery);
 
-	if (!r && (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && Flags & CU_EVENT_INTERPROCESS)
-		r = Flags & CU_EVENT_DISABLE_TIMING ? rgpu_unsupported("an interprocess event", NULL) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = rgpu_mint(&c, KIND_event, &wire, &obj);
+		r = rgpu_use(&c, KIND_stream, hStream, true, &wire, &obj);
 	if (r)
 		return r;
-	obj->field[0] = Flags;
-	r = rpc_cuEventCreate(&c, wire, Flags);
-	if (!c.sent)
-		rgpu_retire(obj);
+	if (ctx_of(c.context)->fault)
+		return rpc_cuStreamQuery(&c, wire);
+	work = atomic_load(&ctx_of(c.context)->work);
+	words = words_of(&c, obj, wire);
+	switch (look(words, work)) {
+	case WATCH_DONE:
+		return session_take_pending(c.session, c.op);
+	case WATCH_QUIET:
+		return CUDA_ERROR_NOT_READY;
+	default:
+		break;
+	}
+	c.settles = true;
+	r = rpc_cuStreamQuery(&c, wire);
 	if (!r)
-		*phEvent = (CUevent)wire;
+		learn(words, work + 1, 0);
+	else if (r == CUDA_ERROR_NOT_READY)
+		learn(words, PENDING | (work + 1), watch_begin(&c, OP_STREAM_WATCH, wire));
 	return r;
 }
 
-CUresult cuEventDestroy(CUevent hEvent)
+CUresult cuStreamQuery(CUstream hStream)
 {
-	return cuEventDestroy_v2(hEvent);
+	return query(hStream);
 }
 
-CUresult cuEventSynchronize(CUevent hEvent)
+CUresult cuStreamQuery_ptsz(CUstream hStream)
 {
-	struct rgpu_call c;
-	struct rgpu_obj *obj;
-	uint64_t wire;
-	uint32_t text;
-	int r = rgpu_enter(&c, OP_EVENT_SYNC);
-
-	if (!r)
-		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
-	if (r)
-		return r;
-	r = rpc_EVENT_SYNC(&c, wire, &text);
-	if (!r && text)
-		print_fetch(c.session);
-	return r;
+	return query(hStream ? hStream : CU_STREAM_PER_THREAD);
 }

@@ -34,6 +34,10 @@ static void device_memory(void)
 	must(cuMemFree(a));
 	is_cu(cuMemGetInfo(&free1, &total), CUDA_SUCCESS);
 	is_int(free1, free0, "and free again, though we keep them leased");
+	before = rgpuRoundTrips("cuMemGetInfo_v2");
+	for (int i = 0; i < 100; i++)
+		must(cuMemGetInfo(&free1, &total));
+	is_int(rgpuRoundTrips("cuMemGetInfo_v2") - before, 0, "asking while nothing changes costs nothing");
 	is_cu(cuMemAllocPitch(&a, &pitch, 100, 7, 4), CUDA_SUCCESS);
 	ok(pitch >= 100 && pitch % 256 == 0, "a pitch of %zu", pitch);
 	is_cu(cuMemAllocPitch(&b, &pitch, 100, 7, 3), CUDA_ERROR_INVALID_VALUE);

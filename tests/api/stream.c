@@ -177,6 +177,127 @@ static void costs(void)
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
 }
 
+static void hold(CUstream s, CUdeviceptr flag)
+{
+	must(cuMemsetD8(flag, 0, 16));
+	must(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+/* Polling: nothing crosses the link while nothing changes, and then nobody asks either. */
+static void polls(void)
+{
+	long before, before_streams;
+	CUstream s, other;
+	unsigned bad = 0;
+	CUdeviceptr flag;
+	CUevent e;
+
+	must(cuMemAlloc(&flag, 16));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	hold(s, flag);
+	must(cuEventRecord(e, s));
+	before = rgpuRoundTrips("cuEventQuery");
+	before_streams = rgpuRoundTrips("cuStreamQuery");
+	for (int i = 0; i < 1000; i++)
+		bad += cuEventQuery(e) != CUDA_ERROR_NOT_READY || cuStreamQuery(s) != CUDA_ERROR_NOT_READY;
+	is_int(bad, 0, "a thousand questions, none is answered too early");
+	is_int(rgpuRoundTrips("cuEventQuery") - before, 1, "an event's first one is a round trip");
+	is_int(rgpuRoundTrips("cuStreamQuery") - before_streams, 1, "a stream's, too");
+	must(cuStreamWriteValue32(other, flag, 1, 0));
+	while (cuEventQuery(e) == CUDA_ERROR_NOT_READY || cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
+		usleep(100);
+	is_cu(cuEventQuery(e), CUDA_SUCCESS);
+	is_cu(cuStreamQuery(s), CUDA_SUCCESS);
+	is_int(rgpuRoundTrips("cuEventQuery") - before, 1, "its completion is told unasked");
+	ok(rgpuRoundTrips("cuStreamQuery") - before_streams <= 2, "a stream is asked once more, since other work was given");
+
+	before = rgpuRoundTrips("cuEventQuery");
+	bad = 0;
+	for (int i = 0; i < 200; i++) {
+		hold(s, flag);
+		must(cuEventRecord(e, s));
+		bad += cuEventQuery(e) != CUDA_ERROR_NOT_READY;
+		must(cuStreamWriteValue32(other, flag, 1, 0));
+		if (i % 2) {
+			while (cuEventQuery(e) == CUDA_ERROR_NOT_READY)
+				;
+		} else {
+			must(cuStreamSynchronize(s));
+			bad += cuEventQuery(e) != CUDA_SUCCESS || cuStreamQuery(s) != CUDA_SUCCESS;
+		}
+	}
+	is_int(bad, 0, "recorded again and again: not ready before, ready when a wait has seen it");
+	is_int(rgpuRoundTrips("cuEventQuery") - before, 0, "an event that is polled each time costs no round trip");
+	must(cuEventRecord(e, s));
+	must(cuEventRecord(e, s));
+	must(cuStreamSynchronize(s));
+	is_cu(cuEventQuery(e), CUDA_SUCCESS);
+	is_int(rgpuRoundTrips("cuEventQuery") - before, 1, "one that is not polled is not watched");
+	must(cuEventDestroy(e));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(other));
+	must(cuMemFree(flag));
+}
+
+struct poller {
+	CUcontext ctx;
+	CUevent e;
+	atomic_bool stop;
+};
+
+static void *poll_on(void *arg)
+{
+	struct poller *p = arg;
+
+	cuCtxSetCurrent(p->ctx);
+	while (!p->stop) {
+		CUresult r = cuEventQuery(p->e);
+
+		if (r && r != CUDA_ERROR_NOT_READY)
+			return (void *)(intptr_t)r;
+	}
+	return NULL;
+}
+
+/* What one thread learns of an event must not outlive the recording, whenever another records it. */
+static void polls_together(CUcontext ctx)
+{
+	struct poller p = {.ctx = ctx};
+	unsigned early = 0, late = 0;
+	CUstream s, other;
+	CUdeviceptr flag;
+	pthread_t t[2];
+	void *r[2];
+
+	must(cuMemAlloc(&flag, 16));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&p.e, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, poll_on, &p);
+	for (int i = 0; i < 300; i++) {
+		hold(s, flag);
+		must(cuEventRecord(p.e, s));
+		for (int k = 0; k < 20; k++)
+			early += cuEventQuery(p.e) != CUDA_ERROR_NOT_READY;
+		must(cuStreamWriteValue32(other, flag, 1, 0));
+		must(cuStreamSynchronize(s));
+		late += cuEventQuery(p.e) != CUDA_SUCCESS;
+	}
+	p.stop = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], &r[i]);
+	ok(!r[0] && !r[1], "two threads poll while another records");
+	is_int(early, 0, "none of their answers is kept for the next recording");
+	is_int(late, 0, "nor does one make an answer late");
+	must(cuEventDestroy(p.e));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(other));
+	must(cuMemFree(flag));
+}
+
 static atomic_bool churned;
 
 static void *churn(void *arg)
@@ -221,5 +342,7 @@ int main(void)
 	events();
 	release(c);
 	costs();
+	polls();
+	polls_together(c);
 	return tap_done();
 }

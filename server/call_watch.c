@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/* Watches: a question that the client left here is answered, once, by a word in its memory. They always answer, and never fail.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "api/watch.h"
+#include "lib/clock.h"
+#include "server/call_wait.h"
+
+_Static_assert(sizeof(struct rec_EVENT_WATCH) == sizeof(struct rec_STREAM_WATCH), "one layout for all");
+_Static_assert(sizeof(struct rec_EVENT_WATCH) == sizeof(struct rec_MEMORY_WATCH), "one layout for all");
+
+static void say(struct srv_call *c, bool ask)
+{
+	struct rec_EVENT_WATCH a = {0};
+	uint64_t word;
+
+	memcpy(&a, c->body, c->body_len < sizeof(a) ? c->body_len : sizeof(a));
+	word = a.mark | (ask ? RGPU_WATCH_ASK : 0);
+	if (c->recv_len != sizeof(word) || !srv_recv_buffer(c))
+		return;
+	memcpy(c->recv, &word, sizeof(word));
+	c->recv_used = sizeof(word);
+}
+
+static int32_t event_ready(struct srv_call *c)
+{
+	struct rec_EVENT_WATCH a;
+	int32_t status;
+
+	memcpy(&a, c->body, sizeof(a));
+	status = wait_ask_event(c, a.ctx, a.hEvent);
+	if (status == SRV_PENDING)
+		return SRV_PENDING;
+	say(c, status);
+	return 0;
+}
+
+void srv_EVENT_WATCH(struct srv_call *c)
+{
+	struct rec_EVENT_WATCH a;
+	void *event;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_event, a.hEvent, &event) || !srv_enter(c, a.ctx)) {
+		say(c, true);
+		c->status = 0;
+		return;
+	}
+	if (event_ready(c) == SRV_PENDING)
+		c->ready = event_ready;
+}
+
+static void stream_done(struct srv_call *c, int32_t status)
+{
+	say(c, status);
+}
+
+static int32_t stream_ready(struct srv_call *c)
+{
+	return wait_ready(c) == SRV_PENDING ? SRV_PENDING : 0;
+}
+
+void srv_STREAM_WATCH(struct srv_call *c)
+{
+	struct rec_STREAM_WATCH a;
+	struct srv_ctx *x;
+	void *stream;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
+	    !srv_enter(c, a.ctx)) {
+		say(c, true);
+		c->status = 0;
+		return;
+	}
+	wait_for_stream(c, x, stream, stream_done, NULL);
+	c->status = 0;
+	if (c->ready)
+		c->ready = stream_ready;
+}
+
+#define LOOK_NS 20000000ll   /* others' allocations are seen that late */
+#define LAST_NS 5000000000ll /* then nobody has asked for so long that looking ends */
+
+struct memory {
+	struct srv_ctx *x;
+	size_t free;
+	int64_t next, end;
+};
+
+static bool changed(struct memory *m, bool *busy)
+{
+	size_t now, total;
+	bool changed = true;
+
+	*busy = pthread_rwlock_tryrdlock(&m->x->life);
+	if (*busy)
+		return false;
+	if (!m->x->dead && !ctx_enter(m->x) && !drv_cuda.cuMemGetInfo_v2(&now, &total))
+		changed = now != m->free;
+	pthread_rwlock_unlock(&m->x->life);
+	return changed;
+}
+
+static int32_t memory_ready(struct srv_call *c)
+{
+	struct memory *m = c->ready_arg;
+	int64_t now = rgpu_now_ns();
+	bool busy;
+
+	if (now < m->next)
+		return SRV_PENDING;
+	m->next = now + LOOK_NS;
+	if (!changed(m, &busy) && (busy || now < m->end))
+		return SRV_PENDING;
+	say(c, true);
+	free(m);
+	return 0;
+}
+
+void srv_MEMORY_WATCH(struct srv_call *c)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+	struct rec_MEMORY_WATCH a;
+	struct srv_ctx *x;
+
+	if (!m || !srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx))) {
+		free(m);
+		say(c, true);
+		c->status = 0;
+		return;
+	}
+	*m = (struct memory){.x = x, .free = a.free, .end = rgpu_now_ns() + LAST_NS};
+	c->ready_arg = m;
+	c->ready = memory_ready;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* Events: made, recorded, waited for, and asked about without a round trip while nothing changes. */
+#include <pthread.h>
+#include "rgpu_rpc.h"
+#include "shim/ctx.h"
+#include "shim/handles.h"
+#include "shim/session.h"
+#include "shim/unsupported.h"
+#include "shim/watch.h"
+
+/* An event's fields, behind its flags. */
+#define WATCH 1
+#define STATE 2
+#define DONE  1ull /* what was recorded last has completed */
+#define ASKED 2ull /* the program has asked about it: the next time that it is recorded, a watch goes along */
+#define TURN  4ull /* counts what made all that void */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those fields, of all events */
+
+/* Others record it, too: what is known here of another process's event is nothing. */
+static bool shared(const struct rgpu_obj *e)
+{
+	return e->field[0] & CU_EVENT_INTERPROCESS;
+}
+
+uint64_t event_forget(struct rgpu_obj *e)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&lock);
+	watch_end(&e->field[WATCH]);
+	now = e->field[STATE] = (e->field[STATE] + TURN) & ~(DONE | ASKED);
+	pthread_mutex_unlock(&lock);
+	return now;
+}
+
+CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	uint64_t wire;
+	int r = rgpu_enter(&c, OP_cuEventCreate);
+
+	if (!r && (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && Flags & CU_EVENT_INTERPROCESS)
+		r = Flags & CU_EVENT_DISABLE_TIMING ? rgpu_unsupported("an interprocess event", NULL) : CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rgpu_mint(&c, KIND_event, &wire, &obj);
+	if (r)
+		return r;
+	obj->field[0] = Flags;
+	r = rpc_cuEventCreate(&c, wire, Flags);
+	if (!c.sent)
+		rgpu_retire(obj);
+	if (!r)
+		*phEvent = (CUevent)wire;
+	return r;
+}
+
+CUresult cuEventDestroy_v2(CUevent hEvent)
+{
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	uint64_t wire;
+	int r = rgpu_enter(&c, OP_cuEventDestroy_v2);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
+	if (r)
+		return r;
+	r = rpc_cuEventDestroy_v2(&c, wire);
+	if (c.sent) {
+		event_forget(obj);
+		rgpu_retire(obj);
+	}
+	return r;
+}
+
+CUresult cuEventDestroy(CUevent hEvent)
+{
+	return cuEventDestroy_v2(hEvent);
+}
+
+/* Watches what was recorded as of @turn, unless that is over. When it cannot, the next question is a round trip again. */
+static void watch(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
+{
+	uint64_t w = watch_begin(c, OP_EVENT_WATCH, e->handle);
+
+	pthread_mutex_lock(&lock);
+	if (e->field[STATE] / TURN == turn / TURN && !(e->field[STATE] & DONE) && !e->field[WATCH])
+		e->field[WATCH] = w;
+	else
+		watch_end(&w);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * What was known of it ends before the record leaves, and what others found out meanwhile when it has left: that was about the
+ * recording before.
+ */
+static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
+{
+	struct rgpu_obj *event, *stream;
+	uint64_t w_event, w_stream, turn;
+	struct rgpu_call c;
+	bool asked;
+	int r = rgpu_enter(&c, op);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_event, hEvent, false, &w_event, &event);
+	if (!r)
+		r = rgpu_use(&c, KIND_stream, hStream, true, &w_stream, &stream);
+	if (!r && event->context != c.context)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	if (!r && flags > CU_EVENT_RECORD_EXTERNAL)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	asked = event->field[STATE] & ASKED;
+	event_forget(event);
+	if (op == OP_cuEventRecord)
+		r = rpc_cuEventRecord(&c, w_event, w_stream);
+	else
+		r = rpc_cuEventRecordWithFlags(&c, w_event, w_stream, flags);
+	turn = event_forget(event);
+	if (c.sent && asked && !shared(event))
+		watch(&c, event, turn);
+	return r;
+}
+
+CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	return record(hEvent, hStream, 0, OP_cuEventRecord);
+}
+
+CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
+{
+	return record(hEvent, hStream ? hStream : CU_STREAM_PER_THREAD, 0, OP_cuEventRecord);
+}
+
+CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	return record(hEvent, hStream, flags, OP_cuEventRecordWithFlags);
+}
+
+CUresult cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	return record(hEvent, hStream ? hStream : CU_STREAM_PER_THREAD, flags, OP_cuEventRecordWithFlags);
+}
+
+/* What is known here. *turn: which recording that is about. */
+static enum watch_state look(struct rgpu_obj *e, uint64_t *turn)
+{
+	enum watch_state s = WATCH_DONE;
+
+	pthread_mutex_lock(&lock);
+	if (!(e->field[STATE] & DONE))
+		s = watch_look(&e->field[WATCH]);
+	if (s == WATCH_DONE)
+		e->field[STATE] |= DONE;
+	e->field[STATE] |= ASKED;
+	*turn = e->field[STATE];
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+/* What was recorded as of @turn has completed, unless that is over. */
+static void learn(struct rgpu_obj *e, uint64_t turn)
+{
+	pthread_mutex_lock(&lock);
+	if (e->field[STATE] / TURN == turn / TURN)
+		e->field[STATE] |= DONE;
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult cuEventQuery(CUevent hEvent)
+{
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	uint64_t wire, turn;
+	int r = rgpu_enter(&c, OP_cuEventQuery);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
+	if (r)
+		return r;
+	if (shared(obj) || ctx_of(c.context)->fault)
+		return rpc_cuEventQuery(&c, wire);
+	switch (look(obj, &turn)) {
+	case WATCH_DONE:
+		return session_take_pending(c.session, c.op);
+	case WATCH_QUIET:
+		return CUDA_ERROR_NOT_READY;
+	default:
+		break;
+	}
+	c.settles = true;
+	r = rpc_cuEventQuery(&c, wire);
+	if (!r)
+		learn(obj, turn);
+	else if (r == CUDA_ERROR_NOT_READY)
+		watch(&c, obj, turn);
+	return r;
+}
+
+CUresult cuEventSynchronize(CUevent hEvent)
+{
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	uint64_t wire;
+	uint32_t text;
+	int r = rgpu_enter(&c, OP_EVENT_SYNC);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
+	if (r)
+		return r;
+	r = rpc_EVENT_SYNC(&c, wire, &text);
+	if (!r && text)
+		print_fetch(c.session);
+	return r;
+}
