@@ -104,8 +104,7 @@ void srv_LEASE(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (a.device >= s->ndevices || !a.bytes || a.bytes > s->window_bytes || a.addr < s->window ||
-	    a.addr - s->window > s->window_bytes - a.bytes)
+	if (a.device >= s->ndevices || !session_in_window(s, a.addr, a.bytes))
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 	else
 		srv_fail(c, lease(s, &a));
@@ -116,18 +115,18 @@ void srv_UNLEASE(struct srv_call *c)
 {
 	struct srv_session *s = c->session;
 	struct rec_UNLEASE a;
-	unsigned device;
+	struct srv_range_entry e;
 	bool mine;
 
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
 	pthread_mutex_lock(&s->lock);
 	pthread_rwlock_wrlock(&s->ranges_lock);
-	mine = ranges_drop(&s->leases, a.addr, a.bytes, &device);
+	mine = ranges_drop(&s->leases, a.addr, a.bytes, false, &e);
 	pthread_rwlock_unlock(&s->ranges_lock);
 	if (mine) {
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
-		atomic_fetch_sub(&s->device[device].used, a.bytes);
+		atomic_fetch_sub(&s->device[e.device].used, a.bytes);
 	} else {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 	}
@@ -323,7 +322,7 @@ static CUresult make_visible(struct srv_session *s, unsigned owner, unsigned to)
 	if (!(s->device[owner].visible_to & 1u << to)) {
 		s->device[owner].visible_to |= 1u << to;
 		for (unsigned i = 0; i < s->leases.n && !r; i++)
-			if (s->leases.list[i].device == owner)
+			if (s->leases.list[i].device == owner && !s->leases.list[i].owner)
 				r = set_access(s, s->leases.list[i].addr, s->leases.list[i].bytes, owner);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -264,13 +264,18 @@ void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx)
 	r->n = kept;
 }
 
-bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned *device)
+bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t bytes)
+{
+	return bytes && bytes <= s->window_bytes && addr >= s->window && addr - s->window <= s->window_bytes - bytes;
+}
+
+bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, bool owned, struct srv_range_entry *out)
 {
 	unsigned at = above(r, addr);
 
-	if (!at-- || r->list[at].addr != addr || r->list[at].bytes != bytes)
+	if (!at-- || r->list[at].addr != addr || r->list[at].bytes != bytes || !r->list[at].owner == owned)
 		return false;
-	*device = r->list[at].device;
+	*out = r->list[at];
 	memmove(&r->list[at], &r->list[at + 1], (r->n - at - 1) * sizeof(*r->list));
 	r->n--;
 	return true;

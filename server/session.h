@@ -59,8 +59,8 @@ struct srv_ctx {
 struct srv_range_entry {
 	uint64_t addr, bytes;
 	unsigned device;
-	const void *owner; /* globals: the module */
-	uint64_t ctx;	   /* globals: the context that it is of */
+	void *owner;  /* globals: the module; leases: the physical memory that the program mapped there itself, else NULL */
+	uint64_t ctx; /* globals: the context that it is of */
 };
 
 /* Sorted by address. */
@@ -110,7 +110,9 @@ void ctx_forget_current(void);
 bool ranges_add(struct srv_ranges *r, const struct srv_range_entry *e); /* false: it overlaps another, or no memory */
 /* All of a module, or of a context. */
 void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx);
-bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, unsigned *device); /* that very entry */
+/* That very entry; one with an owner, or one without. */
+bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, bool owned, struct srv_range_entry *out);
+bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t bytes);
 
 /* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */
 struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r);

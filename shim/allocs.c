@@ -42,6 +42,30 @@ bool heap_find(uint64_t addr, struct block *out)
 	return r;
 }
 
+struct block *allocs_at(uint64_t addr, enum block_kind kind)
+{
+	struct block *b;
+
+	pthread_rwlock_rdlock(&lock);
+	b = (struct block *)ranges_find(allocs, addr);
+	if (b && b->kind != kind)
+		b = NULL;
+	pthread_rwlock_unlock(&lock);
+	return b;
+}
+
+bool allocs_touch(uint64_t addr, uint64_t bytes)
+{
+	struct range *next;
+	bool touch;
+
+	pthread_rwlock_rdlock(&lock);
+	next = ranges_next(allocs, addr);
+	touch = ranges_find(allocs, addr) || (next && next->start - addr < bytes);
+	pthread_rwlock_unlock(&lock);
+	return touch;
+}
+
 bool allocs_cover(uint64_t addr, unsigned __int128 len)
 {
 	bool covered = false;

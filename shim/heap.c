@@ -309,6 +309,15 @@ static int settle(struct device *d)
 	return r;
 }
 
+int heap_make_room(struct device *d)
+{
+	int r = settle(d);
+
+	if (!r)
+		heap_trim(d);
+	return r;
+}
+
 static int obtain(struct device *d, uint64_t size, struct block **out)
 {
 	struct heap *h = &d->heap;

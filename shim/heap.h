@@ -74,7 +74,8 @@ int heap_free_ordered(uint64_t addr, struct rgpu_obj *context, uint64_t stream);
 void heap_release(struct block *b);
 void heap_park(struct block *b, uint64_t stamp);
 unsigned heap_bin(uint64_t bytes);
-void heap_trim(struct device *d); /* what is leased and whole is given back to the server */
+void heap_trim(struct device *d);     /* what is leased and whole is given back to the server */
+int heap_make_room(struct device *d); /* the same, of all that was freed: waits for work that may use it. A CUresult */
 /* A wait that began when the session's counter was @stamp found all of the device's work done. */
 void heap_idle(struct device *d, uint64_t stamp);
 /* The device was given work when the session's counter was @counter. */
@@ -89,6 +90,9 @@ void allocs_enter(struct block *b); /* gives it an id */
 struct block *allocs_leave(uint64_t addr, enum block_kind kind);
 /* The allocation that contains @addr, copied; false: none. */
 bool heap_find(uint64_t addr, struct block *out);
+/* The same itself: of a kind that nobody but the caller takes out. */
+struct block *allocs_at(uint64_t addr, enum block_kind kind);
+bool allocs_touch(uint64_t addr, uint64_t bytes); /* something is there already */
 /* [addr, addr + len) lies in allocations, which is one unless the program mapped several side by side. */
 bool allocs_cover(uint64_t addr, unsigned __int128 len);
 /* The first block of that kind and context from @from on, copied; false: none. */
@@ -96,5 +100,8 @@ bool allocs_next(uint64_t from, enum block_kind kind, struct rgpu_obj *context, 
 /* Memory that came with a module: known by its address, never freed by itself. 0 or OUT_OF_MEMORY. */
 int heap_add_global(struct device *d, struct rgpu_obj *context, uint64_t addr, uint64_t bytes);
 void heap_drop_global(uint64_t addr);
+
+/* vmm.c: the program's own reservation that contains @addr. */
+bool vmm_reserved(uint64_t addr, uint64_t *start, uint64_t *bytes);
 
 #endif

@@ -29,11 +29,15 @@ static void look(uint64_t ptr, struct pointer *p)
 static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, const struct pointer *p)
 {
 	struct rgpu_obj *context = p->device ? p->b.context : p->m.context;
+	bool mapped = p->device && p->b.kind == BLOCK_VMM;
+	uint64_t start, bytes;
 
 	if (!p->device && !p->host)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		if (mapped)
+			return CUDA_ERROR_INVALID_VALUE; /* it is of no context */
 		ANSWER(CUcontext, context->handle);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		ANSWER(unsigned int, p->device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
@@ -54,20 +58,25 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		ANSWER(int, 0);
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		ANSWER(int, ctx_of(context)->device->ordinal);
+		ANSWER(int, mapped ? p->b.device->ordinal : ctx_of(context)->device->ordinal);
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		if (mapped && vmm_reserved(ptr, &start, &bytes))
+			ANSWER(CUdeviceptr, start);
 		ANSWER(CUdeviceptr, p->device ? p->b.range.start : p->m.range.start);
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		if (mapped && vmm_reserved(ptr, &start, &bytes))
+			ANSWER(size_t, bytes);
 		ANSWER(size_t, p->device ? p->b.asked : p->m.range.bytes);
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		ANSWER(int, 1);
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		ANSWER(CUmemoryPool, p->device ? p->b.pool : 0);
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		ANSWER(unsigned long long, 0);
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+		ANSWER(CUdeviceptr, p->device ? p->b.range.start : p->m.range.start);
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-		ANSWER(size_t, 0);
+		ANSWER(size_t, p->device ? p->b.asked : p->m.range.bytes);
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		ANSWER(int, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
 	default:

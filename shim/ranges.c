@@ -123,30 +123,44 @@ struct space *space_new(uint64_t start, uint64_t bytes)
 	return s;
 }
 
+/* Cuts [at, at + bytes) out of @r, which contains it. */
+static bool cut(struct space *s, struct range *r, uint64_t at, uint64_t bytes)
+{
+	uint64_t end = r->start + r->bytes;
+
+	if (at + bytes < end && at > r->start) {
+		if (!add(s, at + bytes, end - at - bytes))
+			return false;
+		r->bytes = at - r->start;
+	} else if (at > r->start) {
+		r->bytes = at - r->start;
+	} else if (at + bytes < end) {
+		/* The order in the tree stays: nothing lies between. */
+		r->start = at + bytes;
+		r->bytes = end - r->start;
+	} else {
+		ranges_remove(&s->root, r);
+		free(r);
+	}
+	return true;
+}
+
 uint64_t space_take(struct space *s, uint64_t bytes, uint64_t align)
 {
 	for (struct range *r = ranges_next(s->root, 0); r; r = ranges_next(s->root, r->start + 1)) {
 		uint64_t at = (r->start + align - 1) / align * align, end = r->start + r->bytes;
 
-		if (at < r->start || at >= end || end - at < bytes)
-			continue;
-		if (at + bytes < end && at > r->start) {
-			if (!add(s, at + bytes, end - at - bytes))
-				return 0;
-			r->bytes = at - r->start;
-		} else if (at > r->start) {
-			r->bytes = at - r->start;
-		} else if (at + bytes < end) {
-			/* The order in the tree stays: nothing lies between. */
-			r->start = at + bytes;
-			r->bytes = end - r->start;
-		} else {
-			ranges_remove(&s->root, r);
-			free(r);
-		}
-		return at;
+		if (at >= r->start && at < end && end - at >= bytes)
+			return cut(s, r, at, bytes) ? at : 0;
 	}
 	return 0;
+}
+
+bool space_take_at(struct space *s, uint64_t start, uint64_t bytes)
+{
+	struct range *r = ranges_find(s->root, start);
+
+	return r && bytes <= r->bytes - (start - r->start) && cut(s, r, start, bytes);
 }
 
 bool space_give(struct space *s, uint64_t start, uint64_t bytes)

@@ -4,6 +4,7 @@
 . tests/e2e/lib.sh
 gpu_ready
 passes "driver API: vectorAdd from PTX and a fat binary" $(gpu) $E2E/vadd_drv
+passes "driver API: vectorAdd in memory that the program maps" $(gpu) $E2E/mmap_drv
 passes "runtime: vectorAdd of 4 Mi floats" $(gpu) $E2E/vadd
 passes "runtime: tiled matrix product, 512 × 512" $(gpu) $E2E/matmul
 passes "runtime: reduction by warp shuffles" $(gpu) $E2E/reduce
