@@ -54,6 +54,15 @@ static const struct {
 	{"movmatrix:", "tensor"},
 	{"mbarrier:", "async"},
 	{"cp.async:", "async"},
+	{"tex", "tex"},
+	{"tld4", "tex"},
+	{"txq:", "tex"},
+	{"suld", "tex"},
+	{"sust", "tex"},
+	{"sured", "tex"},
+	{"suq:", "tex"},
+	{"mapa:", "cluster"},
+	{"getctarank:", "cluster"},
 	{"call:", "kernels"},
 	{"trap:", "kernels"},
 };
@@ -120,7 +129,8 @@ static __attribute__((unused)) void form_check(void *program, const char *name, 
 {
 	const char *owner = form_owner(name, len);
 
-	if (owner && strcmp(owner, program))
+	/* what nobody owns is told once */
+	if (strcmp(owner ? owner : "int", program))
 		return;
 	for (u32 k = 0; owner && k < forms_nseen; k++)
 		if (forms_seen[k].len == len && !memcmp(forms_seen[k].name, name, len))
