@@ -69,7 +69,7 @@ static void check_param(struct lower *lo, const struct address *a, u32 bytes)
 	u64 first = a->sym ? a->sym->addr : 0;
 	u64 end = a->sym ? first + a->sym->size : lo->ast->param_bytes;
 
-	if (a->off < first || a->off + bytes > end)
+	if (a->off < first || a->off > end || bytes > end - a->off)
 		lower_unsupported(lo, "the access is outside the parameter");
 }
 

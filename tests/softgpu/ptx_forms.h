@@ -57,6 +57,7 @@ static const struct {
 	{"tex", "tex"},
 	{"tld4", "tex"},
 	{"txq:", "tex"},
+	{"surf:", "tex"},
 	{"suld", "tex"},
 	{"sust", "tex"},
 	{"sured", "tex"},
