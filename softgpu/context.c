@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Contexts: creation, the stack of current ones that each thread has, limits and flags, sticky errors, destruction. */
 #include "softgpu/array.h"
+#include "softgpu/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,6 +401,7 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 
 	TRY(api_enter());
 	TRY(ctx_resolve(ctx, &c));
+	TRY(graph_unsafe_ctx((CUcontext)c->obj.handle));
 	ctx_drain(c);
 	return atomic_load(&c->error);
 }

@@ -136,11 +136,73 @@ static CUresult submit(const struct copy *cp, struct stream *s, bool async, stru
 	return wait ? stream_submit_wait(s, &o->op) : stream_submit(s, &o->op, NULL);
 }
 
+/* ---- In graphs: what lies where is looked up for the node, host memory is read and written when a launch comes to it ---- */
+
+static CUresult place(const struct copy *cp, enum where *from, enum where *to)
+{
+	uint64_t dst_bytes, src_bytes;
+
+	if (!extent(cp, cp->dst_pitch, cp->dst_plane, &dst_bytes) || !extent(cp, cp->src_pitch, cp->src_plane, &src_bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!dst_bytes) {
+		*from = *to = PAGEABLE;
+		return CUDA_SUCCESS;
+	}
+	*from = where(cp->src, src_bytes);
+	*to = where(cp->dst, dst_bytes);
+	if (*from == NOWHERE || *to == NOWHERE || (!cp->src_host && *from == PAGEABLE) || (!cp->dst_host && *to == PAGEABLE))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_op_for(const struct copy *cp, struct op **op)
+{
+	enum where from, to;
+	struct copy_op *o;
+
+	TRY(place(cp, &from, &to));
+	o = op_new(sizeof(*o), copy_run, copy_drop);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->copy = *cp;
+	o->copy.src_host = from == PAGEABLE || from == PINNED;
+	o->copy.dst_host = to == PAGEABLE || to == PINNED;
+	*op = &o->op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult capture(const struct copy *cp, struct stream *s)
+{
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+	struct gstream gs = graph_stream(s);
+	CUDA_MEMCPY3D *m = &p.memcpy.copy;
+	enum where from, to;
+
+	TRY(place(cp, &from, &to));
+	p.memcpy.ctx = (CUcontext)s->ctx->obj.handle;
+	*m = (CUDA_MEMCPY3D){.WidthInBytes = cp->width, .Height = cp->rows, .Depth = cp->planes};
+	m->srcMemoryType = from == DEVICE_MEMORY ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	m->dstMemoryType = to == DEVICE_MEMORY ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	m->srcHost = from == DEVICE_MEMORY ? NULL : (void *)(uintptr_t)cp->src;
+	m->srcDevice = from == DEVICE_MEMORY ? cp->src : 0;
+	m->dstHost = to == DEVICE_MEMORY ? NULL : (void *)(uintptr_t)cp->dst;
+	m->dstDevice = to == DEVICE_MEMORY ? cp->dst : 0;
+	m->srcPitch = cp->src_pitch ? cp->src_pitch : cp->width;
+	m->dstPitch = cp->dst_pitch ? cp->dst_pitch : cp->width;
+	m->srcHeight = cp->src_plane ? cp->src_plane / m->srcPitch : cp->rows;
+	m->dstHeight = cp->dst_plane ? cp->dst_plane / m->dstPitch : cp->rows;
+	return graph_capture(&gs, &p);
+}
+
 CUresult copy_submit(const struct copy *cp, CUstream stream, bool async)
 {
 	AUTO_PUT struct stream *s = NULL;
+	bool capturing;
 
 	TRY(stream_resolve(stream, &s));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing)
+		return async ? capture(cp, s) : stream_not_capturing(s);
 	return submit(cp, s, async, NULL, NULL);
 }
 
@@ -180,6 +242,7 @@ CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontex
 	AUTO_PUT struct stream *s = NULL;
 	AUTO_PUT struct ctx *from = NULL;
 	AUTO_PUT struct ctx *to = NULL;
+	bool capturing;
 	CUresult r;
 
 	TRY(stream_resolve(stream, &s));
@@ -187,6 +250,9 @@ CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontex
 		return CUDA_ERROR_INVALID_CONTEXT;
 	TRY(ctx_resolve(dst_ctx, &to));
 	TRY(ctx_resolve(src_ctx, &from));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing)
+		return async ? capture(&c, s) : stream_not_capturing(s);
 	if (async)
 		return submit(&c, s, true, NULL, NULL);
 	/* In order with everything of both contexts, before and after. */
@@ -275,6 +341,23 @@ static CUresult from_3d(const CUDA_MEMCPY3D *p, struct copy *c)
 			   p->dstY,	     p->dstZ,	 p->dstPitch,  p->dstHeight};
 	TRY(side(&src, c, &c->src, &c->src_pitch, &c->src_plane, &c->src_host));
 	return side(&dst, c, &c->dst, &c->dst_pitch, &c->dst_plane, &c->dst_host);
+}
+
+CUresult copy_check(const CUDA_MEMCPY3D *p)
+{
+	enum where from, to;
+	struct copy c;
+
+	TRY(from_3d(p, &c));
+	return place(&c, &from, &to);
+}
+
+CUresult copy_op_of(const CUDA_MEMCPY3D *p, struct op **op)
+{
+	struct copy c;
+
+	TRY(from_3d(p, &c));
+	return copy_op_for(&c, op);
 }
 
 CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)

@@ -3,7 +3,7 @@
 #ifndef SOFTGPU_COPY_H
 #define SOFTGPU_COPY_H
 
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 /* One strided copy; rows and planes are 1 for a line of bytes. */
 struct copy {

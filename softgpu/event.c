@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Events: a record is a place in a stream; an event is its latest record. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -99,7 +99,10 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 	TRY(api_enter());
 	e = obj_get(event, OBJ_EVENT);
-	return e && obj_retire(&e->obj) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!e || !obj_retire(&e->obj))
+		return CUDA_ERROR_INVALID_HANDLE;
+	graph_event_gone(event);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuEventDestroy(CUevent event)
@@ -126,7 +129,7 @@ static void record_drop(struct op *op)
 	free(r);
 }
 
-CUresult event_record(CUevent handle, struct stream *s)
+CUresult event_record(CUevent handle, struct stream *s, uint64_t *seq)
 {
 	AUTO_PUT struct event *e = NULL;
 	struct record *rec, *old;
@@ -154,6 +157,8 @@ CUresult event_record(CUevent handle, struct stream *s)
 	if (r == CUDA_SUCCESS) {
 		old = e->last;
 		e->last = rec;
+		if (seq)
+			*seq = rec->seq;
 	} else {
 		old = rec;
 	}
@@ -165,12 +170,23 @@ CUresult event_record(CUevent handle, struct stream *s)
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
 	AUTO_PUT struct stream *s = NULL;
+	bool capturing;
 
 	TRY(stream_resolve(stream, &s));
 	/* External records mean something in a capture only. */
 	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	return event_record(event, s);
+	TRY(stream_capturing(s, &capturing));
+	if (capturing) {
+		AUTO_PUT struct event *e = NULL;
+		struct gstream gs = graph_stream(s);
+
+		TRY(event_resolve(event, &e));
+		return e->ctx == s->ctx ? graph_capture_record(&gs, event, flags) : CUDA_ERROR_INVALID_HANDLE;
+	}
+	TRY(event_record(event, s, NULL));
+	graph_event_recorded(event);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
@@ -185,6 +201,8 @@ CUresult cuEventQuery(CUevent event)
 	bool done;
 
 	TRY(event_resolve(event, &e));
+	TRY(graph_event_check(event));
+	TRY(graph_unsafe());
 	rec = last_record(e);
 	done = !rec || stream_reached(rec->stream, rec->seq);
 	record_put(rec);
@@ -199,6 +217,7 @@ CUresult cuEventSynchronize(CUevent event)
 	struct record *rec;
 
 	TRY(event_resolve(event, &e));
+	TRY(graph_event_check(event));
 	rec = last_record(e);
 	if (rec)
 		stream_wait_seq(rec->stream, rec->seq);
@@ -215,6 +234,8 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 
 	TRY(event_resolve(start, &a));
 	TRY(event_resolve(end, &b));
+	TRY(graph_event_check(start));
+	TRY(graph_event_check(end));
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
 	if ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING || a->ctx->dev != b->ctx->dev)
@@ -252,9 +273,10 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
 	AUTO_PUT struct stream *s = NULL;
 	AUTO_PUT struct event *e = NULL;
+	struct gstream gs;
 	struct record *rec;
 	struct op *op;
-	bool good;
+	bool good, done;
 
 	TRY(stream_resolve(stream, &s));
 	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
@@ -263,6 +285,10 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	e = obj_get(event, OBJ_EVENT);
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
+	gs = graph_stream(s);
+	TRY(graph_capture_wait(&gs, event, flags, &done));
+	if (done)
+		return CUDA_SUCCESS;
 	rec = last_record(e);
 	if (!rec)
 		return CUDA_SUCCESS;
@@ -279,4 +305,35 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	}
 	op->quick = true;
 	return stream_submit(s, op, NULL);
+}
+
+/* ---- In graphs ---- */
+
+bool event_recorded(CUevent event, CUresult *r)
+{
+	AUTO_PUT struct event *e = NULL;
+	bool recorded = false;
+
+	*r = event_resolve(event, &e);
+	if (*r == CUDA_SUCCESS) {
+		pthread_mutex_lock(&e->lock);
+		recorded = e->last;
+		pthread_mutex_unlock(&e->lock);
+	}
+	return recorded;
+}
+
+CUresult event_depend(struct op *op, CUevent event)
+{
+	AUTO_PUT struct event *e = NULL;
+	struct record *rec;
+	bool good;
+
+	e = obj_get(event, OBJ_EVENT);
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	rec = last_record(e);
+	good = !rec || op_depends(op, rec->stream, rec->seq);
+	record_put(rec);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

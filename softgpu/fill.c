@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Memset of 8, 16 and 32 bits, in one and two dimensions, in stream order. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <string.h>
 
@@ -34,26 +34,35 @@ static CUresult fill_run(struct op *op, struct stream *s)
 	return CUDA_SUCCESS;
 }
 
-static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned int value, unsigned int bytes, size_t width, size_t rows,
-		     CUstream stream, bool async)
+/* What cannot be filled is told by the call, or by the one that makes the node. */
+static CUresult check(CUdeviceptr dst, size_t pitch, unsigned int bytes, size_t width, size_t rows, uint64_t *all)
 {
-	AUTO_PUT struct stream *s = NULL;
-	uint64_t line, all;
-	struct fill_op *f;
-	struct alloc a;
+	uint64_t line;
 
-	TRY(stream_resolve(stream, &s));
+	*all = 0;
 	if (__builtin_mul_overflow(width, bytes, &line) || dst % bytes || (rows > 1 && pitch < line))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!width || !rows)
 		return CUDA_SUCCESS;
-	if (__builtin_mul_overflow(rows - 1, pitch, &all) || __builtin_add_overflow(all, line, &all))
+	if (__builtin_mul_overflow(rows - 1, pitch, all) || __builtin_add_overflow(*all, line, all))
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(mem_check(dst, all));
+	TRY(mem_check(dst, *all));
 	/* Registered memory has no device address here (docs/limits.md). */
-	if (!softgpu_mapped(dst, all))
-		return CUDA_ERROR_INVALID_VALUE;
-	f = op_new(sizeof(*f), fill_run, op_free);
+	return softgpu_mapped(dst, *all) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult fill_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+	uint64_t all;
+
+	return check(p->dst, p->pitch, p->elementSize, p->width, p->height, &all);
+}
+
+static CUresult fill_op(CUdeviceptr dst, size_t pitch, unsigned int value, unsigned int bytes, size_t width, size_t rows,
+			uint64_t all, struct op **op)
+{
+	struct fill_op *f = op_new(sizeof(*f), fill_run, op_free);
+
 	if (!f)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	f->dst = dst;
@@ -63,10 +72,48 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned int value, unsigned
 	f->width = width;
 	f->rows = rows;
 	f->op.quick = all <= 4096;
+	*op = &f->op;
+	return CUDA_SUCCESS;
+}
+
+CUresult fill_op_of(const CUDA_MEMSET_NODE_PARAMS_v2 *p, struct op **op)
+{
+	uint64_t all;
+
+	TRY(check(p->dst, p->pitch, p->elementSize, p->width, p->height, &all));
+	if (!all) {
+		*op = NULL;
+		return CUDA_SUCCESS;
+	}
+	return fill_op(p->dst, p->pitch, p->value, p->elementSize, p->width, p->height, all, op);
+}
+
+static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned int value, unsigned int bytes, size_t width, size_t rows,
+		     CUstream stream, bool async)
+{
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .memset = {dst, pitch, value, bytes, width, rows, NULL}};
+	AUTO_PUT struct stream *s = NULL;
+	struct gstream gs;
+	struct alloc a;
+	struct op *op;
+	bool capturing;
+	uint64_t all;
+
+	TRY(stream_resolve(stream, &s));
+	TRY(check(dst, pitch, bytes, width, rows, &all));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing) {
+		gs = graph_stream(s);
+		p.memset.ctx = gs.ctx;
+		return all ? graph_capture(&gs, &p) : CUDA_SUCCESS;
+	}
+	if (!all)
+		return CUDA_SUCCESS;
+	TRY(fill_op(dst, pitch, value, bytes, width, rows, all, &op));
 	/* A memset of device memory never waits; one of page-locked host memory does, unless asked not to. */
 	if (!async && mem_find(dst, &a) && a.kind == ALLOC_HOST)
-		return stream_submit_wait(s, &f->op);
-	return stream_submit(s, &f->op, NULL);
+		return stream_submit_wait(s, op);
+	return stream_submit(s, op, NULL);
 }
 
 #define MEMSET(bits, type)                                                                                                       \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Kernel launches: the checks at the call, the parameters' copy, and the run on a stream's thread. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,42 +205,140 @@ static CUresult shape_clusters(CUlaunchConfig *c, const struct function *f, stru
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUlaunchConfig *c, CUfunction function, struct wishes *w, void **params, void **extra)
+static struct op *queueable(struct launch_op *o, const CUlaunchConfig *c, struct function *f, const struct wishes *w,
+			    struct device *d)
 {
-	AUTO_PUT struct stream *s = NULL;
-	AUTO_PUT struct function *f = NULL;
-	struct launch_op *o;
-	CUresult r;
-
-	TRY(stream_resolve(c->hStream, &s));
-	TRY(function_resolve(function, s->ctx, &f));
-	if (f->obj.ctx != s->ctx)
-		return CUDA_ERROR_INVALID_HANDLE;
-	TRY(shape_clusters(c, f, w));
-	TRY(check_shape(c, f, w->cooperative, s->ctx->dev));
-	o = op_new(sizeof(*o) + f->info->param_bytes, launch_run, launch_drop);
-	if (!o)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	obj_ref(&f->obj);
 	o->f = f;
-	r = copy_params(o, params, extra);
-	if (r != CUDA_SUCCESS) {
-		launch_drop(&o->op);
-		return r;
-	}
 	o->l = (struct ptx_launch){
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.cluster = {w->cluster[0], w->cluster[1], w->cluster[2]},
 		.dyn_shared = c->sharedMemBytes,
 		.params = o->params,
-		.threads = s->ctx->dev->threads,
+		.threads = d->threads,
 		.cooperative = w->cooperative,
 		.print = print_device_text,
+		.condition = cond_set,
 	};
+	return &o->op;
+}
+
+/* ---- In graphs ---- */
+
+/* The attributes are the node's; a cooperative launch is one of them. */
+static CUresult capture(struct stream *s, const CUlaunchConfig *c, CUfunction function, const struct wishes *w, void **params,
+			void **extra)
+{
+	CUlaunchAttribute attr[c->numAttrs + 1];
+	struct gparams p = {
+		.type = CU_GRAPH_NODE_TYPE_KERNEL,
+		.kernel = {.func = function,
+			   .ctx = (CUcontext)s->ctx->obj.handle,
+			   .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+			   .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+			   .shared = c->sharedMemBytes},
+	};
+	struct gstream gs = graph_stream(s);
+	unsigned int n = c->numAttrs;
+	CUresult r;
+
+	if (w->nafter)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (n)
+		memcpy(attr, c->attrs, n * sizeof(*attr));
+	if (w->cooperative)
+		attr[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
+	r = gkernel_pack(&p.kernel, function, params, extra);
+	if (r == CUDA_SUCCESS)
+		r = gkernel_set_attrs(&p.kernel, attr, n);
+	if (r != CUDA_SUCCESS) {
+		gparams_free(&p);
+		return r;
+	}
+	return graph_capture(&gs, &p);
+}
+
+static CUresult of_node(const struct gkernel *k, CUlaunchConfig *c, struct wishes *w)
+{
+	*c = (CUlaunchConfig){
+		.gridDimX = k->grid[0],
+		.gridDimY = k->grid[1],
+		.gridDimZ = k->grid[2],
+		.blockDimX = k->block[0],
+		.blockDimY = k->block[1],
+		.blockDimZ = k->block[2],
+		.sharedMemBytes = k->shared,
+		.attrs = k->attr,
+		.numAttrs = k->nattrs,
+	};
+	TRY(read_attributes(c, w));
+	return w->nafter ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult launch_check(const struct gkernel *k)
+{
+	AUTO_PUT struct ctx *ctx = NULL;
+	AUTO_PUT struct function *f = NULL;
+	struct wishes w = {0};
+	CUlaunchConfig c;
+
+	TRY(ctx_resolve(k->ctx, &ctx));
+	TRY(function_resolve(k->func ? k->func : (CUfunction)k->kern, ctx, &f));
+	TRY(of_node(k, &c, &w));
+	TRY(shape_clusters(&c, f, &w));
+	return check_shape(&c, f, w.cooperative, ctx->dev);
+}
+
+CUresult launch_op_of(const struct gkernel *k, struct ctx *ctx, struct op **op)
+{
+	AUTO_PUT struct function *f = NULL;
+	struct wishes w = {0};
+	struct launch_op *o;
+	CUlaunchConfig c;
+
+	TRY(function_resolve(k->func ? k->func : (CUfunction)k->kern, ctx, &f));
+	TRY(of_node(k, &c, &w));
+	TRY(shape_clusters(&c, f, &w));
+	o = op_new(sizeof(*o) + k->param_bytes, launch_run, launch_drop);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(o->params, k->packed, k->param_bytes);
+	*op = queueable(o, &c, f, &w, ctx->dev);
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUlaunchConfig *c, CUfunction function, struct wishes *w, void **params, void **extra)
+{
+	AUTO_PUT struct stream *s = NULL;
+	AUTO_PUT struct function *f = NULL;
+	struct launch_op *o;
+	CUlaunchConfig given;
+	bool capturing;
+	CUresult r;
+
+	TRY(stream_resolve(c->hStream, &s));
+	TRY(function_resolve(function, s->ctx, &f));
+	if (f->obj.ctx != s->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	given = *c;
+	TRY(shape_clusters(c, f, w));
+	TRY(check_shape(c, f, w->cooperative, s->ctx->dev));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing)
+		return capture(s, &given, function, w, params, extra);
+	o = op_new(sizeof(*o) + f->info->param_bytes, launch_run, launch_drop);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	queueable(o, c, f, w, s->ctx->dev);
+	r = copy_params(o, params, extra);
+	if (r != CUDA_SUCCESS) {
+		launch_drop(&o->op);
+		return r;
+	}
 	TRY(stream_submit(s, &o->op, NULL));
 	for (unsigned int i = 0; i < w->nafter; i++)
-		TRY(event_record(w->after[i], s));
+		TRY(event_record(w->after[i], s, NULL));
 	return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The allocation calls: device, managed and page-locked host memory, registration, and what they say about a range. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #define PITCH_ALIGN 512
 
@@ -12,6 +12,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 	TRY(ctx_enter(&c));
 	if (!ptr || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(graph_unsafe());
 	TRY(mem_alloc(c, c->dev, ALLOC_DEVICE, bytes, &a));
 	*ptr = a.base;
 	return CUDA_SUCCESS;
@@ -58,7 +59,12 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 	AUTO_PUT struct ctx *c = NULL;
 
 	TRY(ctx_enter(&c));
-	return ptr ? release(c, ptr, ALLOC_DEVICE, ALLOC_MANAGED) : CUDA_SUCCESS;
+	if (!ptr)
+		return CUDA_SUCCESS;
+	TRY(graph_unsafe());
+	if (graph_mem_free(ptr))
+		return CUDA_SUCCESS;
+	return release(c, ptr, ALLOC_DEVICE, ALLOC_MANAGED);
 }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)

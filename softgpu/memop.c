@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Stream memory operations: a stream waits for a value in memory, or writes one. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct mem_op {
 	struct op op;
@@ -70,7 +71,7 @@ static CUresult check(CUdeviceptr addr, unsigned int bytes, bool wait, unsigned 
 	return mem_check(addr, bytes);
 }
 
-static CUresult submit(struct stream *s, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
+static CUresult make(CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags, struct op **op)
 {
 	struct mem_op *m;
 
@@ -86,15 +87,50 @@ static CUresult submit(struct stream *s, CUdeviceptr addr, uint64_t value, unsig
 	m->op.quick = true;
 	if (wait)
 		m->op.ready = holds;
-	return stream_submit(s, &m->op, NULL);
+	*op = &m->op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult submit(struct stream *s, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
+{
+	struct op *op;
+
+	TRY(make(addr, value, bytes, wait, flags, &op));
+	return stream_submit(s, op, NULL);
+}
+
+static CUresult capture(struct stream *s, const CUstreamBatchMemOpParams *list, unsigned int count)
+{
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .memop = {.count = count}};
+	struct gstream gs = graph_stream(s);
+
+	p.memop.ctx = gs.ctx;
+	p.memop.paramArray = malloc(count * sizeof(*list));
+	if (!p.memop.paramArray)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(p.memop.paramArray, list, count * sizeof(*list));
+	return graph_capture(&gs, &p);
 }
 
 static CUresult one(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned int bytes, bool wait, unsigned int flags)
 {
 	AUTO_PUT struct stream *s = NULL;
+	CUstreamBatchMemOpParams op = {0};
+	bool capturing;
 
 	TRY(stream_resolve(stream, &s));
 	TRY(check(addr, bytes, wait, flags));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing) {
+		op.operation = wait	    ? bytes == 8 ? CU_STREAM_MEM_OP_WAIT_VALUE_64 : CU_STREAM_MEM_OP_WAIT_VALUE_32
+			       : bytes == 8 ? CU_STREAM_MEM_OP_WRITE_VALUE_64
+					    : CU_STREAM_MEM_OP_WRITE_VALUE_32;
+		/* Both halves of the union lie alike. */
+		op.waitValue.address = addr;
+		op.waitValue.value64 = value;
+		op.waitValue.flags = flags;
+		return capture(s, &op, 1);
+	}
 	return submit(s, addr, value, bytes, wait, flags);
 }
 
@@ -142,6 +178,32 @@ static bool split(const CUstreamBatchMemOpParams *p, CUdeviceptr *addr, uint64_t
 	}
 }
 
+CUresult memop_check(const CUstreamBatchMemOpParams *p)
+{
+	unsigned int bytes, flags;
+	CUdeviceptr addr;
+	uint64_t value;
+	bool wait;
+
+	/* Order within a stream and coherence with the host need nothing here. */
+	if (p->operation == CU_STREAM_MEM_OP_BARRIER || p->operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
+		return CUDA_SUCCESS;
+	if (!split(p, &addr, &value, &bytes, &wait, &flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	return check(addr, bytes, wait, flags);
+}
+
+CUresult memop_op_of(const CUstreamBatchMemOpParams *p, struct op **op)
+{
+	unsigned int bytes, flags;
+	CUdeviceptr addr;
+	uint64_t value;
+	bool wait;
+
+	*op = NULL;
+	return split(p, &addr, &value, &bytes, &wait, &flags) ? make(addr, value, bytes, wait, flags, op) : CUDA_SUCCESS;
+}
+
 /* All are checked before the first is queued, so that a bad one leaves nothing behind. */
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *params, unsigned int flags)
 {
@@ -149,20 +211,16 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatc
 	unsigned int bytes, opflags;
 	CUdeviceptr addr;
 	uint64_t value;
-	bool wait;
+	bool wait, capturing;
 
 	TRY(stream_resolve(stream, &s));
 	if (flags || !params || !count || count > 256)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < count; i++) {
-		/* Order within a stream and coherence with the host need nothing here. */
-		if (params[i].operation == CU_STREAM_MEM_OP_BARRIER ||
-		    params[i].operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
-			continue;
-		if (!split(&params[i], &addr, &value, &bytes, &wait, &opflags))
-			return CUDA_ERROR_INVALID_VALUE;
-		TRY(check(addr, bytes, wait, opflags));
-	}
+	for (unsigned int i = 0; i < count; i++)
+		TRY(memop_check(&params[i]));
+	TRY(stream_capturing(s, &capturing));
+	if (capturing)
+		return capture(s, params, count);
 	for (unsigned int i = 0; i < count; i++)
 		if (split(&params[i], &addr, &value, &bytes, &wait, &opflags))
 			TRY(submit(s, addr, value, bytes, wait, opflags));

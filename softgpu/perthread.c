@@ -162,23 +162,6 @@ CUresult cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CUstrea
 	return cuStreamBatchMemOp_v2(own(stream), count, params, flags);
 }
 
-CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
-{
-	return cuStreamGetCaptureInfo(own(stream), status, id);
-}
-
-CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-					const CUgraphNode **deps, size_t *n)
-{
-	return cuStreamGetCaptureInfo_v2(own(stream), status, id, graph, deps, n);
-}
-
-CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-					const CUgraphNode **deps, const CUgraphEdgeData **edges, size_t *n)
-{
-	return cuStreamGetCaptureInfo_v3(own(stream), status, id, graph, deps, edges, n);
-}
-
 CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext *ctx)
 {
 	return cuStreamGetCtx(own(stream), ctx);
@@ -207,11 +190,6 @@ CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long *id)
 CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
 {
 	return cuStreamGetPriority(own(stream), priority);
-}
-
-CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status)
-{
-	return cuStreamIsCapturing(own(stream), status);
 }
 
 CUresult cuStreamQuery_ptsz(CUstream stream)

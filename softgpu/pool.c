@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Stream-ordered allocation and memory pools. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <stdlib.h>
 
@@ -93,10 +93,15 @@ static struct pool *current(struct device *d)
 
 static CUresult alloc_from(struct pool *p, CUdeviceptr *ptr, size_t bytes, struct stream *s)
 {
+	struct gstream gs = graph_stream(s);
 	struct alloc a;
+	bool capturing;
 
 	if (!ptr)
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_capturing(s, &capturing));
+	if (capturing)
+		return graph_capture_alloc(&gs, p->dev->index, bytes, ptr);
 	if (!bytes) {
 		*ptr = 0;
 		return CUDA_SUCCESS;
@@ -146,11 +151,19 @@ static CUresult free_run(struct op *op, struct stream *s)
 CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
 	AUTO_PUT struct stream *s = NULL;
+	struct gstream gs;
 	struct free_op *f;
 	struct alloc a;
+	bool capturing;
 
 	TRY(stream_resolve(stream, &s));
 	if (!ptr)
+		return CUDA_SUCCESS;
+	TRY(stream_capturing(s, &capturing));
+	gs = graph_stream(s);
+	if (capturing)
+		return graph_capture_free(&gs, ptr);
+	if (graph_mem_free(ptr))
 		return CUDA_SUCCESS;
 	if (!mem_find(ptr, &a) || a.base != ptr || a.kind != ALLOC_DEVICE || a.hidden)
 		return CUDA_ERROR_INVALID_VALUE;

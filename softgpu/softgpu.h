@@ -360,7 +360,7 @@ unsigned int occupancy_blocks(const struct function *f, unsigned int threads, si
 /* ---- Events (event.c) ---- */
 
 /* Queues a record of the event behind what @s was given. */
-CUresult event_record(CUevent handle, struct stream *s);
+CUresult event_record(CUevent handle, struct stream *s, uint64_t *seq); /* seq may be NULL */
 
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void print_device_text(void *arg, const char *text, size_t len);

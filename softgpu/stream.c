@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The stream calls: what a stream handle means, creation, queries, waits, host functions. */
-#include "softgpu/softgpu.h"
+#include "softgpu/graph.h"
 
 #include <stdlib.h>
 
@@ -128,6 +128,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	s = obj_get(stream, OBJ_STREAM);
 	if (!s || !obj_retire(&s->obj))
 		return CUDA_ERROR_INVALID_HANDLE;
+	graph_stream_gone((uintptr_t)stream);
 	return CUDA_SUCCESS;
 }
 
@@ -143,6 +144,8 @@ CUresult cuStreamQuery(CUstream stream)
 	AUTO_PUT struct stream *s = NULL;
 
 	TRY(stream_resolve(stream, &s));
+	TRY(stream_not_capturing(s));
+	TRY(graph_unsafe());
 	if (!sched_idle(s))
 		return CUDA_ERROR_NOT_READY;
 	return atomic_load(&s->ctx->error);
@@ -153,6 +156,7 @@ CUresult cuStreamSynchronize(CUstream stream)
 	AUTO_PUT struct stream *s = NULL;
 
 	TRY(stream_resolve(stream, &s));
+	TRY(stream_not_capturing(s));
 	return stream_synchronize(s);
 }
 
@@ -219,58 +223,6 @@ CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-	AUTO_PUT struct stream *s = NULL;
-
-	TRY(stream_resolve(stream, &s));
-	if (!status)
-		return CUDA_ERROR_INVALID_VALUE;
-	*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **deps, const CUgraphEdgeData **edges, size_t *n)
-{
-	TRY(cuStreamIsCapturing(stream, status));
-	if (id)
-		*id = 0;
-	if (graph)
-		*graph = NULL;
-	if (deps)
-		*deps = NULL;
-	if (edges)
-		*edges = NULL;
-	if (n)
-		*n = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **deps, size_t *n)
-{
-	return cuStreamGetCaptureInfo_v3(stream, status, id, graph, deps, NULL, n);
-}
-
-CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
-{
-	return cuStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	CUstreamCaptureMode old = current;
-
-	TRY(api_enter());
-	if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	current = *mode;
-	*mode = old;
-	return CUDA_SUCCESS;
-}
-
 /* ---- Host functions ---- */
 
 struct host_op {
@@ -292,14 +244,34 @@ static CUresult host_run(struct op *op, struct stream *s)
 	return CUDA_SUCCESS;
 }
 
+CUresult host_op_of(CUhostFn fn, void *data, struct op **op)
+{
+	struct host_op *h = op_new(sizeof(*h), host_run, op_free);
+
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h->fn = fn;
+	h->data = data;
+	*op = &h->op;
+	return CUDA_SUCCESS;
+}
+
 static CUresult host_submit(CUstream stream, CUhostFn fn, CUstreamCallback callback, void *data)
 {
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_HOST, .host = {.fn = fn, .userData = data}};
 	AUTO_PUT struct stream *s = NULL;
+	struct gstream gs;
 	struct host_op *h;
+	bool capturing;
 
 	TRY(stream_resolve(stream, &s));
 	if (!fn && !callback)
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_capturing(s, &capturing));
+	if (capturing) {
+		gs = graph_stream(s);
+		return callback ? graph_capture_refuse(&gs) : graph_capture(&gs, &p);
+	}
 	h = op_new(sizeof(*h), host_run, op_free);
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -350,13 +322,84 @@ static void guest_drop(struct op *op)
 	free(g);
 }
 
+/* Captured: the work may run many times, and its argument lives as long as a graph has it. */
+struct captured_guest {
+	struct gguest head;
+	int (*fn)(void *arg);
+	void (*free_arg)(void *arg);
+	void *arg;
+};
+
+static void captured_drop(struct gguest *head)
+{
+	struct captured_guest *g = container_of(head, struct captured_guest, head);
+
+	if (g->free_arg)
+		g->free_arg(g->arg);
+	free(g);
+}
+
+static void captured_put(void *arg)
+{
+	struct captured_guest *g = arg;
+
+	if (atomic_fetch_sub(&g->head.refs, 1) == 1)
+		captured_drop(&g->head);
+}
+
+static int captured_run(void *arg)
+{
+	struct captured_guest *g = arg;
+
+	return g->fn(g->arg);
+}
+
+CUresult guest_op_of(struct gguest *head, struct op **op)
+{
+	struct guest_op *o = op_new(sizeof(*o), guest_run, guest_drop);
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	atomic_fetch_add(&head->refs, 1);
+	o->fn = captured_run;
+	o->free_arg = captured_put;
+	o->arg = container_of(head, struct captured_guest, head);
+	*op = &o->op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult guest_capture(struct stream *s, int (*fn)(void *), void *arg, void (*drop)(void *))
+{
+	struct gparams p = {.type = GRAPH_NODE_GUEST};
+	struct gstream gs = graph_stream(s);
+	struct captured_guest *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		if (drop)
+			drop(arg);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	atomic_init(&g->head.refs, 1);
+	g->head.drop = captured_drop;
+	g->fn = fn;
+	g->arg = arg;
+	g->free_arg = drop;
+	p.guest = &g->head;
+	return graph_capture(&gs, &p);
+}
+
 static int guest_submit(CUstream stream, int (*fn)(void *), void *arg, void (*drop)(void *), bool wait)
 {
 	AUTO_PUT struct stream *s = NULL;
 	struct guest_op *g = NULL;
+	bool capturing = false;
 	CUresult r;
 
 	r = fn ? stream_resolve(stream, &s) : CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		r = wait ? stream_not_capturing(s) : stream_capturing(s, &capturing);
+	if (r == CUDA_SUCCESS && capturing)
+		return guest_capture(s, fn, arg, drop);
 	if (r == CUDA_SUCCESS) {
 		g = op_new(sizeof(*g), guest_run, guest_drop);
 		r = g ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -196,6 +196,7 @@ struct galloc {
 CUresult galloc_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct galloc **out);
 void galloc_ref(struct galloc *a);
 void galloc_put(struct galloc *a);
+bool galloc_known(CUdeviceptr dptr);
 CUresult galloc_launch(struct graph_exec *x); /* what a launch allocates and frees; INVALID_VALUE when it may not */
 /* A free outside of graphs: true when @dptr is a graph's memory, and was live. */
 bool graph_mem_free(CUdeviceptr dptr);
@@ -228,6 +229,9 @@ extern atomic_uint graph_captured_events;
 CUresult graph_capturing(const struct gstream *s, bool *capturing);
 /* Adds a node behind what @s has captured; takes @p over, also on failure. */
 CUresult graph_capture(const struct gstream *s, struct gparams *p);
+/* Stream-ordered allocations. */
+CUresult graph_capture_alloc(const struct gstream *s, int device, uint64_t bytes, CUdeviceptr *dptr);
+CUresult graph_capture_free(const struct gstream *s, CUdeviceptr dptr);
 /* A call that cannot be captured was made on a capturing stream: the capture is void. Returns the error. */
 CUresult graph_capture_refuse(const struct gstream *s);
 /* Nothing else may have come between: graph_capturing() said yes. */

@@ -85,6 +85,40 @@ static struct galloc *find(CUdeviceptr dptr)
 	return a;
 }
 
+bool galloc_known(CUdeviceptr dptr)
+{
+	return find(dptr);
+}
+
+CUresult graph_capture_alloc(const struct gstream *s, int device, uint64_t bytes, CUdeviceptr *dptr)
+{
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+	CUresult r;
+
+	if (!dptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	p.alloc.p.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	p.alloc.p.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+	p.alloc.p.bytesize = bytes;
+	pthread_mutex_lock(&graph_lock);
+	r = galloc_new(&p.alloc.p, &p.alloc.mem);
+	pthread_mutex_unlock(&graph_lock);
+	GTRY(r);
+	p.alloc.p.dptr = *dptr = p.alloc.mem->dptr;
+	return graph_capture(s, &p);
+}
+
+CUresult graph_capture_free(const struct gstream *s, CUdeviceptr dptr)
+{
+	struct gparams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = dptr};
+	bool known;
+
+	pthread_mutex_lock(&graph_lock);
+	known = find(dptr);
+	pthread_mutex_unlock(&graph_lock);
+	return known ? graph_capture(s, &p) : CUDA_ERROR_INVALID_VALUE;
+}
+
 bool graph_mem_free(CUdeviceptr dptr)
 {
 	struct galloc *a;

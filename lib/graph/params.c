@@ -240,7 +240,7 @@ static CUresult take(struct gparams *g, const CUgraphNodeParams *p, const struct
 		return take_alloc(g, &p->alloc);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		g->free = p->free.dptr;
-		return g->free ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		return galloc_known(g->free) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return take_memop(&g->memop, &p->memOp);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:

@@ -56,7 +56,7 @@ void lower_brx(struct lower *lo)
 }
 
 /* Device library functions that the engine provides: the handler reads its arguments from the caller's area. */
-static const char *const builtins[] = {"vprintf", "malloc", "free", "__assertfail"};
+static const char *const builtins[] = {"vprintf", "malloc", "free", "__assertfail", "cudaGraphSetConditional"};
 
 static bool is_builtin(const char *name)
 {
@@ -101,7 +101,7 @@ static void lower_builtin(struct lower *lo, const char *name, const struct opnd 
 	i->target = first;
 	i->sub = (u8)n;
 	if ((!strcmp(name, "vprintf") && n != 2) || (!strcmp(name, "malloc") && n != 1) || (!strcmp(name, "free") && n != 1) ||
-	    (!strcmp(name, "__assertfail") && n != 5))
+	    (!strcmp(name, "__assertfail") && n != 5) || (!strcmp(name, "cudaGraphSetConditional") && n != 2))
 		lower_unsupported(lo, "a device library function with other arguments");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The device library functions: vprintf, malloc, free, __assertfail. */
+/* The device library functions: vprintf, malloc, free, __assertfail, cudaGraphSetConditional. */
 #include <stdio.h>
 
 #include "softgpu/ptx/heap.h"
@@ -107,10 +107,23 @@ HANDLER(call_assertfail)
 	}
 }
 
+HANDLER(call_set_conditional)
+{
+	const struct ptx_launch *p = w->blk->l->p;
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+
+		if (p->condition)
+			p->condition(arg64(w, i, l, 0), (u32)arg64(w, i, l, 1));
+	}
+}
+
 const struct op_row ptx_ops_call[] = {
 	{"call:vprintf", "", call_vprintf, 0},
 	{"call:malloc", "", call_malloc, 0},
 	{"call:free", "", call_free, 0},
 	{"call:__assertfail", "", call_assertfail, 0},
+	{"call:cudaGraphSetConditional", "", call_set_conditional, 0},
 	{NULL, NULL, NULL, 0},
 };

@@ -83,6 +83,7 @@ struct ptx_launch {
 	/* Device printf's finished bytes, in order within one call; NULL discards. Called under a lock. */
 	void (*print)(void *arg, const char *text, size_t len);
 	void *print_arg;
+	void (*condition)(uint64_t handle, uint32_t value); /* cudaGraphSetConditional; any thread; may be NULL */
 	const volatile int *cancel; /* checked at back-edges; non-zero ends the launch with PTX_CANCELLED; may be NULL */
 };
 
