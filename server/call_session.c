@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/hello.h"
+#include "server/call_array.h"
 #include "server/call_module.h"
 #include "server/session.h"
 
@@ -236,6 +237,8 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 {
 	if (kind == KIND_module || kind == KIND_library)
 		module_drop(s, real, false);
+	if (kind == KIND_mipmap)
+		mipmap_drop(s, real);
 }
 
 static void forget(struct srv_session *s, uint64_t ctx)

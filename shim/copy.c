@@ -30,18 +30,43 @@ static uint64_t piece_of(uint64_t bytes)
  */
 enum wait { WAIT_ASYNC, WAIT_NOT, WAIT_ANSWER };
 
-static struct rec_H2D *begin_up(struct rgpu_call *c, enum wait w, unsigned nseg, uint64_t dst, uint64_t bytes, uint64_t stream,
-				uint32_t inlined)
+/* Returns where inlined bytes go. */
+static void *begin_up(struct rgpu_call *c, enum wait w, unsigned nseg, struct remote dst, uint64_t bytes, uint64_t stream,
+		      uint32_t inlined)
 {
+	uint8_t flags = w == WAIT_ANSWER ? RGPU_REC_FENCE : 0;
+	const struct array_box *box = dst.box;
+	struct rec_H2A *a;
 	struct rec_H2D *b;
 
-	c->op = OP_H2D;
 	c->mute = false;
-	b = rgpu_begin(c, w == WAIT_ANSWER ? RGPU_REC_FENCE : 0, nseg, sizeof(*b) + inlined);
-	if (b)
-		*b = (struct rec_H2D){
-			.ctx = c->ctx, .dst = dst, .bytes = bytes, .hStream = stream, .inlined = inlined, .sync = w == WAIT_NOT};
-	return b;
+	if (box) {
+		c->op = OP_H2A;
+		a = rgpu_begin(c, flags, nseg, sizeof(*a) + inlined);
+		if (!a)
+			return NULL;
+		*a = (struct rec_H2A){.ctx = c->ctx,
+				      .array = box->array,
+				      .x = box->x,
+				      .y = box->y,
+				      .z = box->z,
+				      .width = box->width,
+				      .height = box->height,
+				      .depth = box->depth,
+				      .at = dst.at,
+				      .bytes = bytes,
+				      .hStream = stream,
+				      .inlined = inlined,
+				      .sync = w == WAIT_NOT};
+		return a + 1;
+	}
+	c->op = OP_H2D;
+	b = rgpu_begin(c, flags, nseg, sizeof(*b) + inlined);
+	if (!b)
+		return NULL;
+	*b = (struct rec_H2D){
+		.ctx = c->ctx, .dst = dst.at, .bytes = bytes, .hStream = stream, .inlined = inlined, .sync = w == WAIT_NOT};
+	return b + 1;
 }
 
 static int end_up(struct rgpu_call *c, enum wait w)
@@ -49,17 +74,18 @@ static int end_up(struct rgpu_call *c, enum wait w)
 	return w == WAIT_ANSWER ? rgpu_fence(c, NULL, 0) : rgpu_send(c);
 }
 
-static int up_inline(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, enum wait w)
+static int up_inline(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, enum wait w)
 {
-	struct rec_H2D *b = begin_up(c, w, 0, dst, bytes, stream, bytes);
+	void *to = begin_up(c, w, 0, dst, bytes, stream, bytes);
 
-	if (!b)
+	if (!to)
 		return c->status;
-	memcpy(b + 1, src, bytes);
+	memcpy(to, src, bytes);
 	return end_up(c, w);
 }
 
-static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream, enum wait w)
+static int up_pinned(struct rgpu_call *c, struct remote dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream,
+		     enum wait w)
 {
 	for (;;) {
 		uint64_t n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
@@ -71,13 +97,13 @@ static int up_pinned(struct rgpu_call *c, uint64_t dst, uint32_t bo, uint64_t of
 		if (last)
 			return end_up(c, w);
 		call_part(c);
-		dst += n;
+		dst.at += n;
 		off += n;
 		bytes -= n;
 	}
 }
 
-static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w)
+static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w)
 {
 	uint64_t piece = piece_of(bytes);
 
@@ -99,13 +125,13 @@ static int up_staged(struct rgpu_call *c, uint64_t dst, const uint8_t *src, uint
 		if (n == bytes)
 			return end_up(c, w);
 		call_part(c);
-		dst += n;
+		dst.at += n;
 		src += n;
 		bytes -= n;
 	}
 }
 
-int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
+int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	bool after_functions;
 	uint64_t off, work;
@@ -118,11 +144,11 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 		return 0;
 	c->settles = sync;
 	after_functions = hostfunc_outstanding();
-	if (after_functions && !sync && pinned_find(src, &(struct pinned){0}))
-		return hostfunc_copy(c, dst, src, bytes, stream);
+	if (after_functions && !sync && !dst.box && pinned_find(src, &(struct pinned){0}))
+		return hostfunc_copy(c, dst.at, src, bytes, stream);
 	/* The bytes are read now: a copy to there must have arrived, and the program's functions before this have written. */
 	r = pinned_await(c, src);
-	if (!r && after_functions && sync)
+	if (!r && after_functions && (sync || dst.box))
 		r = stream_sync(c, stream);
 	if (r)
 		return r;
@@ -140,20 +166,40 @@ int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t 
 	return r;
 }
 
-static struct rec_D2H *begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, uint64_t src, uint64_t bytes,
-				  uint64_t stream, uint32_t inlined)
+static bool begin_down(struct rgpu_call *c, uint8_t flags, unsigned nseg, struct remote src, uint64_t bytes, uint64_t stream,
+		       uint32_t inlined)
 {
+	const struct array_box *box = src.box;
+	struct rec_A2H *a;
 	struct rec_D2H *b;
 
-	c->op = OP_D2H;
 	c->mute = false;
+	if (box) {
+		c->op = OP_A2H;
+		a = rgpu_begin(c, flags, nseg, sizeof(*a));
+		if (a)
+			*a = (struct rec_A2H){.ctx = c->ctx,
+					      .array = box->array,
+					      .x = box->x,
+					      .y = box->y,
+					      .z = box->z,
+					      .width = box->width,
+					      .height = box->height,
+					      .depth = box->depth,
+					      .at = src.at,
+					      .bytes = bytes,
+					      .hStream = stream,
+					      .inlined = inlined};
+		return a;
+	}
+	c->op = OP_D2H;
 	b = rgpu_begin(c, flags, nseg, sizeof(*b));
 	if (b)
-		*b = (struct rec_D2H){.ctx = c->ctx, .src = src, .bytes = bytes, .hStream = stream, .inlined = inlined};
+		*b = (struct rec_D2H){.ctx = c->ctx, .src = src.at, .bytes = bytes, .hStream = stream, .inlined = inlined};
 	return b;
 }
 
-static int down_inline(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream)
+static int down_inline(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream)
 {
 	struct {
 		struct rep_D2H head;
@@ -179,8 +225,8 @@ static int down_inline(struct rgpu_call *c, void *dst, uint64_t src, uint64_t by
 	return r;
 }
 
-static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, uint64_t src, uint64_t bytes, uint64_t stream,
-		       bool sync)
+static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, struct remote src, uint64_t bytes,
+		       uint64_t stream, bool sync)
 {
 	struct rep_D2H reply = {0};
 	int r;
@@ -195,7 +241,7 @@ static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off
 		if (last)
 			break;
 		call_part(c);
-		src += n;
+		src.at += n;
 		off += n;
 		bytes -= n;
 	}
@@ -232,7 +278,7 @@ static int land(struct rgpu_call *c, struct piece *p)
 }
 
 /* All slots but one are asked for ahead, so that receiving and copying out overlap. */
-static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t bytes, uint64_t stream)
+static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uint64_t bytes, uint64_t stream)
 {
 	uint64_t piece = piece_of(bytes), asked = 0;
 	struct piece pieces[STAGING_SLOTS];
@@ -250,7 +296,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t
 			p->slot = l ? staging_slot(l, &r) : NULL;
 			if (!p->slot)
 				continue;
-			if (!begin_down(c, RGPU_REC_FENCE, 1, src + asked, n, stream, 0)) {
+			if (!begin_down(c, RGPU_REC_FENCE, 1, (struct remote){src.at + asked, src.box}, n, stream, 0)) {
 				r = c->status;
 				continue;
 			}
@@ -273,7 +319,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, uint64_t src, uint64_t
 	return r;
 }
 
-int copy_to_host(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
+int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	uint64_t off, work = atomic_load(&ctx_of(c->context)->work);
 	uint32_t bo;

@@ -5,12 +5,34 @@
 
 #include "shim/call.h"
 
+/* A box in an array; x and width count bytes. */
+struct array_box {
+	uint64_t array; /* wire name */
+	uint64_t x, y, z, width, height, depth;
+};
+
+/* An address, or the bytes of a box from @at on, its rows and slices one behind the other. */
+struct remote {
+	uint64_t at;
+	const struct array_box *box; /* NULL: memory */
+};
+
 /*
  * The call is entered, its context known, and device ranges are checked. @stream is a wire name. @sync: the host's side is
  * done with on return: the source may be overwritten, the target can be read. Without it that holds for pageable memory
  * only. All return CUresults.
  */
-int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync);
-int copy_to_host(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream, bool sync);
+int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync);
+int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync);
+
+static inline int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
+{
+	return copy_up(c, (struct remote){dst, NULL}, src, bytes, stream, sync);
+}
+
+static inline int copy_to_host(struct rgpu_call *c, void *dst, uint64_t src, uint64_t bytes, uint64_t stream, bool sync)
+{
+	return copy_down(c, dst, (struct remote){src, NULL}, bytes, stream, sync);
+}
 
 #endif

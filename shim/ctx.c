@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Contexts: primary and created ones, and each thread's stack of current contexts, which lives here alone. */
 #include "shim/ctx.h"
+#include "shim/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,8 @@ static void forget_objects(struct ctx *x)
 	handle_each(KIND_stream, drop_stream, x->obj);
 	handle_each(KIND_event, drop_event, x->obj);
 	stream_forget_words(x->legacy);
+	texture_drop_context(x->obj);
+	array_drop_context(x->obj);
 	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);

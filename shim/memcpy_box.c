@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Copies of two and three dimensions, taken apart into rows here: the records know only straight ones. */
+/* Copies of two and three dimensions: memory's are taken apart into rows here, arrays' go as boxes. */
 #include <stdlib.h>
 #include <string.h>
 #include "rgpu_rpc.h"
+#include "shim/array.h"
 #include "shim/copy.h"
 #include "shim/ctx.h"
+#include "shim/pinned.h"
 #include "shim/session.h"
-#include "shim/unsupported.h"
 
 #define SPAN_WASTE 4	       /* a copy down may fetch this many times its bytes to be one round trip */
 #define SPAN_FREE  (64u << 10) /* so small that nobody asks */
@@ -14,11 +15,15 @@
 
 #define LENGTH_MAX (1ull << 48) /* beyond it nothing has an address; sums and, in 128 bits, products are exact */
 
-/* One end: where the first byte lies, and how far rows and slices are apart. */
+/* One end: where the first byte lies, and how far rows and slices are apart; or an array and the place in it. */
 struct end {
 	bool device;
 	uint64_t at, pitch;
 	unsigned __int128 slice;
+	bool is_array;
+	struct array_info info;
+	uint64_t array, x, y, z;
+	uint64_t ctx; /* wire name for a copy between peers, else 0 */
 };
 
 struct box {
@@ -26,36 +31,49 @@ struct box {
 	uint64_t width, height, depth;
 };
 
-static bool end_of(struct end *e, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t pitch, uint64_t rows,
-		   uint64_t x, uint64_t y, uint64_t z, int *err)
+/* What a copy says of one end. Rows: how many there are in a slice. */
+struct said {
+	CUmemorytype type;
+	const void *host;
+	CUdeviceptr device;
+	CUarray array;
+	uint64_t pitch, rows, x, y, z;
+};
+
+static int end_of(struct end *e, const struct said *s)
 {
 	struct block b;
 
-	*err = CUDA_ERROR_INVALID_VALUE;
-	if (pitch > LENGTH_MAX || rows > LENGTH_MAX || x > LENGTH_MAX || y > LENGTH_MAX || z > LENGTH_MAX)
-		return false;
-	switch (type) {
+	if (s->pitch > LENGTH_MAX || s->rows > LENGTH_MAX || s->x > LENGTH_MAX || s->y > LENGTH_MAX || s->z > LENGTH_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (s->type) {
 	case CU_MEMORYTYPE_HOST:
-		e->at = (uint64_t)host;
+		e->at = (uint64_t)s->host;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
-		e->at = device;
+		e->at = s->device;
 		e->device = true;
 		break;
 	case CU_MEMORYTYPE_UNIFIED:
-		e->at = device;
-		e->device = heap_find(device, &b);
+		e->at = s->device;
+		e->device = heap_find(s->device, &b);
 		break;
 	case CU_MEMORYTYPE_ARRAY:
-		*err = rgpu_unsupported("copies from and to CUDA arrays", NULL);
-		return false;
+		if (!array_find(s->array, &e->info))
+			return CUDA_ERROR_INVALID_HANDLE;
+		e->is_array = true;
+		e->array = (uint64_t)s->array;
+		e->x = s->x;
+		e->y = s->y;
+		e->z = s->z;
+		return 0;
 	default:
-		return false;
+		return CUDA_ERROR_INVALID_VALUE;
 	}
-	e->pitch = pitch;
-	e->slice = (unsigned __int128)pitch * rows;
-	e->at += x + y * pitch + z * (uint64_t)e->slice;
-	return true;
+	e->pitch = s->pitch;
+	e->slice = (unsigned __int128)s->pitch * s->rows;
+	e->at += s->x + s->y * s->pitch + s->z * (uint64_t)e->slice;
+	return 0;
 }
 
 /* Bytes from the first to behind the last, −1 when that is more than an address can say. */
@@ -66,10 +84,21 @@ static __int128 span(const struct end *e, const struct box *b)
 	return (__int128)(b->depth - 1) * e->slice + (__int128)(b->height - 1) * e->pitch + b->width;
 }
 
+static bool fits(uint64_t at, uint64_t n, uint64_t size)
+{
+	return n <= size && at <= size - n;
+}
+
 static int check(struct rgpu_call *c, const struct end *e, const struct box *b)
 {
+	const CUDA_ARRAY3D_DESCRIPTOR *d = &e->info.desc;
 	__int128 n = span(e, b);
 
+	if (e->is_array)
+		return fits(e->x, b->width, d->Width * e->info.texel) && fits(e->y, b->height, d->Height ? d->Height : 1) &&
+				       fits(e->z, b->depth, d->Depth ? d->Depth : 1)
+			       ? 0
+			       : CUDA_ERROR_INVALID_VALUE;
 	if (n < 0 || (b->height > 1 && e->pitch < b->width) ||
 	    (b->depth > 1 && (__int128)e->slice < (__int128)(b->height - 1) * e->pitch + b->width))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -129,6 +158,86 @@ static bool slice_at_once(const struct box *b)
 	       (n <= SPAN_FREE || n <= (__int128)b->width * b->height * SPAN_WASTE);
 }
 
+/* ---- Arrays ---- */
+
+static struct array_box part(const struct end *e, uint64_t y, uint64_t z, uint64_t width, uint64_t height, uint64_t depth)
+{
+	return (struct array_box){e->array, e->x, e->y + y, e->z + z, width, height, depth};
+}
+
+/* Both ends are at the server. */
+static int box_there(struct rgpu_call *c, const struct box *b, uint64_t stream)
+{
+	const struct end *d = &b->dst, *s = &b->src;
+
+	c->op = OP_BOX;
+	return rpc_BOX(c, d->is_array ? d->array : d->at, d->x, d->y, d->z, d->pitch,
+		       d->pitch ? (uint64_t)(d->slice / d->pitch) : 0, d->ctx, s->is_array ? s->array : s->at, s->x, s->y, s->z,
+		       s->pitch, s->pitch ? (uint64_t)(s->slice / s->pitch) : 0, s->ctx, b->width, b->height, b->depth,
+		       d->is_array, s->is_array, stream);
+}
+
+static int rows_of_array(struct rgpu_call *c, const struct box *b, uint64_t host, uint64_t z, uint64_t stream, bool sync)
+{
+	int r = 0;
+
+	for (uint64_t y = 0; y < b->height && !r; y++) {
+		struct array_box row = part(b->dst.is_array ? &b->dst : &b->src, y, z, b->width, 1, 1);
+		struct remote at = {0, &row};
+
+		r = b->dst.is_array ? copy_up(c, at, (const void *)(host + y * b->src.pitch), b->width, stream, sync)
+				    : copy_down(c, (void *)(host + y * b->dst.pitch), at, b->width, stream, sync);
+	}
+	return r;
+}
+
+/* A slice whose rows do not touch in memory passes through a buffer where they do. */
+static int slice_of_array(struct rgpu_call *c, const struct box *b, uint64_t host, uint64_t z, uint64_t stream, bool sync)
+{
+	struct array_box slice = part(b->dst.is_array ? &b->dst : &b->src, 0, z, b->width, b->height, 1);
+	uint64_t n = b->width * b->height;
+	uint8_t *all = malloc(n);
+	int r;
+
+	if (!all)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (b->dst.is_array) {
+		for (uint64_t y = 0; y < b->height; y++)
+			memcpy(all + y * b->width, (const uint8_t *)host + y * b->src.pitch, b->width);
+		r = copy_up(c, (struct remote){0, &slice}, all, n, stream, sync);
+	} else {
+		r = copy_down(c, all, (struct remote){0, &slice}, n, stream, true);
+		for (uint64_t y = 0; y < b->height && !r; y++)
+			memcpy((uint8_t *)host + y * b->dst.pitch, all + y * b->width, b->width);
+	}
+	free(all);
+	return r;
+}
+
+static int copy_array(struct rgpu_call *c, const struct box *b, uint64_t stream, bool sync)
+{
+	const struct end *array = b->dst.is_array ? &b->dst : &b->src, *host = b->dst.is_array ? &b->src : &b->dst;
+	struct array_box whole = part(array, 0, 0, b->width, b->height, b->depth);
+	uint64_t slice = b->width * b->height;
+	struct pinned p;
+	int r = 0;
+
+	if (host->device || host->is_array)
+		return box_there(c, b, stream);
+	if ((b->height == 1 || host->pitch == b->width) && (b->depth == 1 || host->slice == slice))
+		return b->dst.is_array
+			       ? copy_up(c, (struct remote){0, &whole}, (const void *)host->at, slice * b->depth, stream, sync)
+			       : copy_down(c, (void *)host->at, (struct remote){0, &whole}, slice * b->depth, stream, sync);
+	for (uint64_t z = 0; z < b->depth && !r; z++) {
+		uint64_t at = host->at + z * (uint64_t)host->slice;
+
+		/* What pinned memory holds when the stream comes there is what counts: no buffer. */
+		r = !sync && pinned_find((const void *)at, &p) ? rows_of_array(c, b, at, z, stream, sync)
+							       : slice_of_array(c, b, at, z, stream, sync);
+	}
+	return r;
+}
+
 static int copy_box(struct box *b, CUstream hStream, bool sync)
 {
 	struct rgpu_obj *obj;
@@ -144,6 +253,8 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 	r = check(&c, &b->src, b);
 	if (!r)
 		r = check(&c, &b->dst, b);
+	if (!r && (b->src.is_array || b->dst.is_array || b->src.ctx))
+		return copy_array(&c, b, stream, sync);
 	if (!r && !b->src.device && !b->dst.device) {
 		c.op = OP_STREAM_SYNC;
 		r = rpc_STREAM_SYNC(&c, stream, &text);
@@ -168,6 +279,7 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 {
 	struct box b = {.depth = 1};
+	struct said src, dst;
 	int r;
 
 	if (!p)
@@ -175,30 +287,99 @@ static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 	b.width = p->WidthInBytes;
 	b.height = p->Height;
 	/* A pitch of 0 means rows that touch. */
-	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width, 0, p->srcXInBytes,
-		    p->srcY, 0, &r) ||
-	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width, 0, p->dstXInBytes,
-		    p->dstY, 0, &r))
-		return r;
-	return copy_box(&b, hStream, sync);
+	src = (struct said){
+		p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcPitch ? p->srcPitch : b.width, 0, p->srcXInBytes,
+		p->srcY,	  0};
+	dst = (struct said){
+		p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstPitch ? p->dstPitch : b.width, 0, p->dstXInBytes,
+		p->dstY,	  0};
+	r = end_of(&b.src, &src);
+	if (!r)
+		r = end_of(&b.dst, &dst);
+	return r ? r : copy_box(&b, hStream, sync);
 }
 
-static int copy3d(const CUDA_MEMCPY3D *p, CUstream hStream, bool sync)
+static int box_of(struct box *b, const CUDA_MEMCPY3D *p)
 {
-	struct box b = {0};
+	struct said src, dst;
 	int r;
 
 	if (!p || p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
-	b.width = p->WidthInBytes;
-	b.height = p->Height;
-	b.depth = p->Depth;
-	if (!end_of(&b.src, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcPitch ? p->srcPitch : b.width,
-		    p->srcHeight ? p->srcHeight : b.height, p->srcXInBytes, p->srcY, p->srcZ, &r) ||
-	    !end_of(&b.dst, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch ? p->dstPitch : b.width,
-		    p->dstHeight ? p->dstHeight : b.height, p->dstXInBytes, p->dstY, p->dstZ, &r))
+	*b = (struct box){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
+	src = (struct said){p->srcMemoryType,
+			    p->srcHost,
+			    p->srcDevice,
+			    p->srcArray,
+			    p->srcPitch ? p->srcPitch : b->width,
+			    p->srcHeight ? p->srcHeight : b->height,
+			    p->srcXInBytes,
+			    p->srcY,
+			    p->srcZ};
+	dst = (struct said){p->dstMemoryType,
+			    p->dstHost,
+			    p->dstDevice,
+			    p->dstArray,
+			    p->dstPitch ? p->dstPitch : b->width,
+			    p->dstHeight ? p->dstHeight : b->height,
+			    p->dstXInBytes,
+			    p->dstY,
+			    p->dstZ};
+	r = end_of(&b->src, &src);
+	return r ? r : end_of(&b->dst, &dst);
+}
+
+static int copy3d(const CUDA_MEMCPY3D *p, CUstream hStream, bool sync)
+{
+	struct box b;
+	int r = box_of(&b, p);
+
+	return r ? r : copy_box(&b, hStream, sync);
+}
+
+/* Between contexts; where one end is the host's, it is as without. */
+static int copy3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream hStream, bool sync)
+{
+	struct rgpu_obj *obj;
+	struct rgpu_call c;
+	CUDA_MEMCPY3D q;
+	struct box b;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
+
+	if (!r && !p)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
 		return r;
-	return copy_box(&b, hStream, sync);
+	q = (CUDA_MEMCPY3D){.srcXInBytes = p->srcXInBytes,
+			    .srcY = p->srcY,
+			    .srcZ = p->srcZ,
+			    .srcLOD = p->srcLOD,
+			    .srcMemoryType = p->srcMemoryType,
+			    .srcHost = p->srcHost,
+			    .srcDevice = p->srcDevice,
+			    .srcArray = p->srcArray,
+			    .srcPitch = p->srcPitch,
+			    .srcHeight = p->srcHeight,
+			    .dstXInBytes = p->dstXInBytes,
+			    .dstY = p->dstY,
+			    .dstZ = p->dstZ,
+			    .dstLOD = p->dstLOD,
+			    .dstMemoryType = p->dstMemoryType,
+			    .dstHost = p->dstHost,
+			    .dstDevice = p->dstDevice,
+			    .dstArray = p->dstArray,
+			    .dstPitch = p->dstPitch,
+			    .dstHeight = p->dstHeight,
+			    .WidthInBytes = p->WidthInBytes,
+			    .Height = p->Height,
+			    .Depth = p->Depth};
+	r = box_of(&b, &q);
+	if (!r && (b.src.device || b.src.is_array) && (b.dst.device || b.dst.is_array)) {
+		r = rgpu_use(&c, KIND_context, p->srcContext, false, &b.src.ctx, &obj);
+		if (!r)
+			r = rgpu_use(&c, KIND_context, p->dstContext, false, &b.dst.ctx, &obj);
+	}
+	return r ? r : copy_box(&b, hStream, sync);
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -249,4 +430,24 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 CUresult cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
 	return copy3d(pCopy, hStream ? hStream : CU_STREAM_PER_THREAD, false);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+	return copy3d_peer(pCopy, NULL, true);
+}
+
+CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+	return copy3d_peer(pCopy, CU_STREAM_PER_THREAD, true);
+}
+
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+	return copy3d_peer(pCopy, hStream, false);
+}
+
+CUresult cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+	return copy3d_peer(pCopy, hStream ? hStream : CU_STREAM_PER_THREAD, false);
 }

@@ -6,39 +6,16 @@
 
 #define ROW_ALIGN 32u
 
-CUresult texel_format(CUarray_format format, unsigned int channels, struct texel_format *out)
-{
-	static const struct {
-		CUarray_format format;
-		unsigned int channel, bytes, channels;
-		bool norm;
-	} known[] = {
-		{CU_AD_FORMAT_UNSIGNED_INT8, CH_U8, 1, 0, false},   {CU_AD_FORMAT_UNSIGNED_INT16, CH_U16, 2, 0, false},
-		{CU_AD_FORMAT_UNSIGNED_INT32, CH_U32, 4, 0, false}, {CU_AD_FORMAT_SIGNED_INT8, CH_S8, 1, 0, false},
-		{CU_AD_FORMAT_SIGNED_INT16, CH_S16, 2, 0, false},   {CU_AD_FORMAT_SIGNED_INT32, CH_S32, 4, 0, false},
-		{CU_AD_FORMAT_HALF, CH_F16, 2, 0, false},	    {CU_AD_FORMAT_FLOAT, CH_F32, 4, 0, false},
-		{CU_AD_FORMAT_UNORM_INT8X1, CH_U8, 1, 1, true},	    {CU_AD_FORMAT_UNORM_INT8X2, CH_U8, 1, 2, true},
-		{CU_AD_FORMAT_UNORM_INT8X4, CH_U8, 1, 4, true},	    {CU_AD_FORMAT_UNORM_INT16X1, CH_U16, 2, 1, true},
-		{CU_AD_FORMAT_UNORM_INT16X2, CH_U16, 2, 2, true},   {CU_AD_FORMAT_UNORM_INT16X4, CH_U16, 2, 4, true},
-		{CU_AD_FORMAT_SNORM_INT8X1, CH_S8, 1, 1, true},	    {CU_AD_FORMAT_SNORM_INT8X2, CH_S8, 1, 2, true},
-		{CU_AD_FORMAT_SNORM_INT8X4, CH_S8, 1, 4, true},	    {CU_AD_FORMAT_SNORM_INT16X1, CH_S16, 2, 1, true},
-		{CU_AD_FORMAT_SNORM_INT16X2, CH_S16, 2, 2, true},   {CU_AD_FORMAT_SNORM_INT16X4, CH_S16, 2, 4, true},
-	};
+/* The engine counts its channel types as lib/texel.h does. */
+_Static_assert((int)TEXEL_U8 == (int)CH_U8 && (int)TEXEL_S16 == (int)CH_S16 && (int)TEXEL_F32 == (int)CH_F32, "channel types");
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (known[i].format != format)
-			continue;
-		if ((channels != 1 && channels != 2 && channels != 4) || (known[i].channels && known[i].channels != channels))
-			return CUDA_ERROR_INVALID_VALUE;
-		*out = (struct texel_format){known[i].channel, known[i].bytes * channels, known[i].norm};
-		return CUDA_SUCCESS;
-	}
-	if ((format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
-	    format == CU_AD_FORMAT_UNORM_INT_101010_2) {
+CUresult array_format(CUarray_format format, unsigned int channels, struct texel_format *out)
+{
+	CUresult r = texel_format(format, channels, out);
+
+	if (r == CUDA_ERROR_NOT_SUPPORTED)
 		log_line("an array of format 0x%x: block-compressed, YUV and packed formats are not supported", format);
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	return CUDA_ERROR_INVALID_VALUE;
+	return r;
 }
 
 /* ---- Shapes ---- */
@@ -108,7 +85,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *a, const struct device *d, 
 		log_line("an array with flags 0x%x: depth, sparse, deferred and video arrays are not supported", a->Flags);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	TRY(texel_format(a->Format, a->NumChannels, format));
+	TRY(array_format(a->Format, a->NumChannels, format));
 	return check_shape(a, d);
 }
 
@@ -277,34 +254,11 @@ static void mipmap_retire(struct mipmap *m)
 			obj_retire(&m->level[i]->obj);
 }
 
-static size_t halved(size_t n, unsigned int level)
-{
-	return n && !(n >> level) ? 1 : n >> level;
-}
-
-static unsigned int levels_of(const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-	bool planes = d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-	size_t most = d->Width > d->Height ? d->Width : d->Height;
-	unsigned int n = 1;
-
-	if (!planes && d->Depth > most)
-		most = d->Depth;
-	while (most >> n)
-		n++;
-	return n;
-}
-
 static CUresult make_levels(struct ctx *c, struct mipmap *m, const struct texel_format *format)
 {
-	bool planes = m->desc.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-
 	for (unsigned int i = 0; i < m->nlevels; i++) {
-		CUDA_ARRAY3D_DESCRIPTOR d = m->desc;
+		CUDA_ARRAY3D_DESCRIPTOR d = mipmap_level(&m->desc, i);
 
-		d.Width = halved(d.Width, i);
-		d.Height = halved(d.Height, i);
-		d.Depth = planes ? d.Depth : halved(d.Depth, i);
 		TRY(array_new(c, &d, format, &m->level[i]));
 		m->level[i]->level = true;
 		if (!obj_publish(&m->level[i]->obj))
@@ -330,7 +284,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRI
 	obj_init(&m->obj, OBJ_MIPMAP, c, mipmap_release);
 	m->desc = *desc;
 	/* More levels than there can be are cut to those. */
-	m->nlevels = nlevels < levels_of(desc) ? nlevels : levels_of(desc);
+	m->nlevels = nlevels < mipmap_levels(desc) ? nlevels : mipmap_levels(desc);
 	r = make_levels(c, m, &format);
 	if (r == CUDA_SUCCESS && !obj_publish(&m->obj))
 		r = CUDA_ERROR_OUT_OF_MEMORY;

@@ -4,17 +4,11 @@
 #define SOFTGPU_ARRAY_H
 
 #include "softgpu/softgpu.h"
+#include "lib/texel.h"
 #include "softgpu/ptx/texture.h"
 
-/* What a CUarray_format means for memory and for reading. */
-struct texel_format {
-	unsigned int channel; /* enum ptx_channel */
-	unsigned int bytes;   /* of a texel */
-	bool norm;	      /* always reads as normalised floats */
-};
-
-/* INVALID_VALUE for no format, NOT_SUPPORTED for compressed, planar and packed ones. */
-CUresult texel_format(CUarray_format format, unsigned int channels, struct texel_format *out);
+/* texel_format(), and a line about formats that are not supported. */
+CUresult array_format(CUarray_format format, unsigned int channels, struct texel_format *out);
 
 struct array {
 	struct obj obj;

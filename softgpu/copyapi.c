@@ -2,6 +2,8 @@
 /* The copy calls' names; in a plain call the stream is the calling thread's default, in _ptds its own. */
 #include "softgpu/copy.h"
 
+#include "lib/array_copy.h"
+
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
 	return copy_any(dst, src, bytes, CU_STREAM_LEGACY, false);
@@ -134,131 +136,86 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 
 /* ---- Lines of bytes in one-dimensional arrays ---- */
 
-/* One row of an array; the other side is memory or an array, too. */
-static CUDA_MEMCPY3D row(size_t bytes)
-{
-	return (CUDA_MEMCPY3D){.WidthInBytes = bytes, .Height = 1, .Depth = 1};
-}
-
-static void to_array(CUDA_MEMCPY3D *p, CUarray array, size_t offset)
-{
-	p->dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	p->dstArray = array;
-	p->dstXInBytes = offset;
-}
-
-static void from_array(CUDA_MEMCPY3D *p, CUarray array, size_t offset)
-{
-	p->srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	p->srcArray = array;
-	p->srcXInBytes = offset;
-}
-
-static CUresult host_to_array(CUarray dst, size_t offset, const void *src, size_t bytes, CUstream stream, bool async)
-{
-	CUDA_MEMCPY3D p = row(bytes);
-
-	to_array(&p, dst, offset);
-	p.srcMemoryType = CU_MEMORYTYPE_HOST;
-	p.srcHost = src;
-	return copy_3d(&p, stream, async);
-}
-
-static CUresult array_to_host(void *dst, CUarray src, size_t offset, size_t bytes, CUstream stream, bool async)
-{
-	CUDA_MEMCPY3D p = row(bytes);
-
-	from_array(&p, src, offset);
-	p.dstMemoryType = CU_MEMORYTYPE_HOST;
-	p.dstHost = dst;
-	return copy_3d(&p, stream, async);
-}
-
-static CUresult device_to_array(CUarray dst, size_t offset, CUdeviceptr src, size_t bytes, CUstream stream)
-{
-	CUDA_MEMCPY3D p = row(bytes);
-
-	to_array(&p, dst, offset);
-	p.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-	p.srcDevice = src;
-	return copy_3d(&p, stream, false);
-}
-
-static CUresult array_to_device(CUdeviceptr dst, CUarray src, size_t offset, size_t bytes, CUstream stream)
-{
-	CUDA_MEMCPY3D p = row(bytes);
-
-	from_array(&p, src, offset);
-	p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-	p.dstDevice = dst;
-	return copy_3d(&p, stream, false);
-}
-
-static CUresult array_to_array(CUarray dst, size_t to, CUarray src, size_t from, size_t bytes, CUstream stream)
-{
-	CUDA_MEMCPY3D p = row(bytes);
-
-	from_array(&p, src, from);
-	to_array(&p, dst, to);
-	return copy_3d(&p, stream, false);
-}
-
 CUresult cuMemcpyHtoA_v2(CUarray dst, size_t offset, const void *src, size_t bytes)
 {
-	return host_to_array(dst, offset, src, bytes, CU_STREAM_LEGACY, false);
+	CUDA_MEMCPY3D p = copy_HtoA(dst, offset, src, bytes);
+
+	return copy_3d(&p, CU_STREAM_LEGACY, false);
 }
 
 CUresult cuMemcpyHtoA_v2_ptds(CUarray dst, size_t offset, const void *src, size_t bytes)
 {
-	return host_to_array(dst, offset, src, bytes, CU_STREAM_PER_THREAD, false);
+	CUDA_MEMCPY3D p = copy_HtoA(dst, offset, src, bytes);
+
+	return copy_3d(&p, CU_STREAM_PER_THREAD, false);
 }
 
 CUresult cuMemcpyHtoAAsync_v2(CUarray dst, size_t offset, const void *src, size_t bytes, CUstream stream)
 {
-	return host_to_array(dst, offset, src, bytes, stream, true);
+	CUDA_MEMCPY3D p = copy_HtoA(dst, offset, src, bytes);
+
+	return copy_3d(&p, stream, true);
 }
 
 CUresult cuMemcpyAtoH_v2(void *dst, CUarray src, size_t offset, size_t bytes)
 {
-	return array_to_host(dst, src, offset, bytes, CU_STREAM_LEGACY, false);
+	CUDA_MEMCPY3D p = copy_AtoH(dst, src, offset, bytes);
+
+	return copy_3d(&p, CU_STREAM_LEGACY, false);
 }
 
 CUresult cuMemcpyAtoH_v2_ptds(void *dst, CUarray src, size_t offset, size_t bytes)
 {
-	return array_to_host(dst, src, offset, bytes, CU_STREAM_PER_THREAD, false);
+	CUDA_MEMCPY3D p = copy_AtoH(dst, src, offset, bytes);
+
+	return copy_3d(&p, CU_STREAM_PER_THREAD, false);
 }
 
 CUresult cuMemcpyAtoHAsync_v2(void *dst, CUarray src, size_t offset, size_t bytes, CUstream stream)
 {
-	return array_to_host(dst, src, offset, bytes, stream, true);
+	CUDA_MEMCPY3D p = copy_AtoH(dst, src, offset, bytes);
+
+	return copy_3d(&p, stream, true);
 }
 
 CUresult cuMemcpyDtoA_v2(CUarray dst, size_t offset, CUdeviceptr src, size_t bytes)
 {
-	return device_to_array(dst, offset, src, bytes, CU_STREAM_LEGACY);
+	CUDA_MEMCPY3D p = copy_DtoA(dst, offset, src, bytes);
+
+	return copy_3d(&p, CU_STREAM_LEGACY, false);
 }
 
 CUresult cuMemcpyDtoA_v2_ptds(CUarray dst, size_t offset, CUdeviceptr src, size_t bytes)
 {
-	return device_to_array(dst, offset, src, bytes, CU_STREAM_PER_THREAD);
+	CUDA_MEMCPY3D p = copy_DtoA(dst, offset, src, bytes);
+
+	return copy_3d(&p, CU_STREAM_PER_THREAD, false);
 }
 
 CUresult cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray src, size_t offset, size_t bytes)
 {
-	return array_to_device(dst, src, offset, bytes, CU_STREAM_LEGACY);
+	CUDA_MEMCPY3D p = copy_AtoD(dst, src, offset, bytes);
+
+	return copy_3d(&p, CU_STREAM_LEGACY, false);
 }
 
 CUresult cuMemcpyAtoD_v2_ptds(CUdeviceptr dst, CUarray src, size_t offset, size_t bytes)
 {
-	return array_to_device(dst, src, offset, bytes, CU_STREAM_PER_THREAD);
+	CUDA_MEMCPY3D p = copy_AtoD(dst, src, offset, bytes);
+
+	return copy_3d(&p, CU_STREAM_PER_THREAD, false);
 }
 
 CUresult cuMemcpyAtoA_v2(CUarray dst, size_t to, CUarray src, size_t from, size_t bytes)
 {
-	return array_to_array(dst, to, src, from, bytes, CU_STREAM_LEGACY);
+	CUDA_MEMCPY3D p = copy_AtoA(dst, to, src, from, bytes);
+
+	return copy_3d(&p, CU_STREAM_LEGACY, false);
 }
 
 CUresult cuMemcpyAtoA_v2_ptds(CUarray dst, size_t to, CUarray src, size_t from, size_t bytes)
 {
-	return array_to_array(dst, to, src, from, bytes, CU_STREAM_PER_THREAD);
+	CUDA_MEMCPY3D p = copy_AtoA(dst, to, src, from, bytes);
+
+	return copy_3d(&p, CU_STREAM_PER_THREAD, false);
 }

@@ -153,7 +153,8 @@ CUresult mem_alloc_pool(struct ctx *c, struct device *d, uint64_t bytes, uintptr
 CUresult mem_alloc_array(struct device *d, uint64_t bytes, struct alloc *out)
 {
 	TRY(allocate(NULL, d, ALLOC_DEVICE, bytes, 0, true, 0, out));
-	memset((void *)(uintptr_t)out->base, 0, bytes);
+	if (out->room <= SMALL_MAX) /* larger ones have fresh pages */
+		memset((void *)(uintptr_t)out->base, 0, bytes);
 	return CUDA_SUCCESS;
 }
 

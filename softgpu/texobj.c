@@ -105,7 +105,7 @@ static CUresult linear_memory(uint64_t addr, CUarray_format format, unsigned int
 	int align;
 
 	TRY(device_attribute(&align, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, d));
-	TRY(texel_format(format, channels, &f));
+	TRY(array_format(format, channels, &f));
 	if (!addr || addr % (unsigned int)align)
 		return CUDA_ERROR_INVALID_VALUE;
 	t->channel = (uint8_t)f.channel;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
 
-API_TESTS := device errors procaddr context memory pool vmm copy stream module launch hostfunc cublas session hostile
+API_TESTS := device errors procaddr context memory pool vmm copy stream module launch hostfunc texture cublas session hostile
 API_TEST_B := $(B)/tests/api
 
 $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
@@ -19,7 +19,9 @@ API_TEST_NEEDS := $(B)/bin/rgpu-server $(B)/lib/libsoftgpu.so $(B)/lib/libsoftcu
 $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve.h $(B)/lib/libcublas.so.13 | $(API_GEN) $(API_TEST_NEEDS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libcublas.so.13 \
-		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread -lm
+
+$(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx tests/softgpu/drv_texture.c
 
 # Parts of the shim without a server behind them.
 $(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap allocs ordered ranges handles) | $(API_GEN)

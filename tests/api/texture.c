@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* The soft driver's tests of arrays, textures and surfaces once more, through a server; and copies of boxes of all sizes. */
+#include "tests/api/serve.h"
+
+#undef must
+#define main driver_tests
+#include "tests/softgpu/drv_texture.c"
+#undef main
+
+#define W 1000u
+#define H 700u
+#define D 5u
+
+static uint8_t *host, *other;
+
+static uint8_t expected(unsigned int x, unsigned int y, unsigned int z)
+{
+	return (uint8_t)(x * 7 + y * 13 + z * 101 + (x >> 8) + (y >> 7));
+}
+
+static CUDA_MEMCPY3D box(CUarray a, bool up, void *mem, size_t pitch, size_t rows)
+{
+	CUDA_MEMCPY3D c = {0};
+
+	if (up) {
+		c.srcMemoryType = CU_MEMORYTYPE_HOST;
+		c.srcHost = mem;
+		c.srcPitch = pitch;
+		c.srcHeight = rows;
+		c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+		c.dstArray = a;
+	} else {
+		c.dstMemoryType = CU_MEMORYTYPE_HOST;
+		c.dstHost = mem;
+		c.dstPitch = pitch;
+		c.dstHeight = rows;
+		c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+		c.srcArray = a;
+	}
+	return c;
+}
+
+/* All of an array larger than a record's bytes, there and back, with rows that touch and rows that do not. */
+static void whole(CUarray a, uint8_t *mem, size_t pitch, bool async, const char *what)
+{
+	CUDA_MEMCPY3D c = box(a, true, mem, pitch, H);
+	unsigned int bad = 0;
+
+	for (unsigned int z = 0; z < D; z++)
+		for (unsigned int y = 0; y < H; y++)
+			for (unsigned int x = 0; x < W; x++)
+				mem[(z * H + y) * pitch + x] = expected(x, y, z);
+	c.WidthInBytes = W;
+	c.Height = H;
+	c.Depth = D;
+	must(async ? cuMemcpy3DAsync(&c, NULL) : cuMemcpy3D(&c));
+	must(cuCtxSynchronize());
+	memset(mem, 0, pitch * H * D);
+	c = box(a, false, mem, pitch, H);
+	c.WidthInBytes = W;
+	c.Height = H;
+	c.Depth = D;
+	must(async ? cuMemcpy3DAsync(&c, NULL) : cuMemcpy3D(&c));
+	must(cuCtxSynchronize());
+	for (unsigned int z = 0; z < D; z++)
+		for (unsigned int y = 0; y < H; y++)
+			for (unsigned int x = 0; x < W; x++)
+				bad += mem[(z * H + y) * pitch + x] != expected(x, y, z);
+	is_int(bad, 0, "%s", what);
+}
+
+static void parts(CUarray a)
+{
+	CUDA_MEMCPY3D c = box(a, false, other, 50, 20);
+	unsigned int bad = 0;
+	CUdeviceptr p;
+
+	c.srcXInBytes = 123;
+	c.srcY = 45;
+	c.srcZ = 1;
+	c.WidthInBytes = 50;
+	c.Height = 20;
+	c.Depth = 3;
+	must(cuMemcpy3D(&c));
+	for (unsigned int z = 0; z < 3; z++)
+		for (unsigned int y = 0; y < 20; y++)
+			for (unsigned int x = 0; x < 50; x++)
+				bad += other[(z * 20 + y) * 50 + x] != expected(x + 123, y + 45, z + 1);
+	is_int(bad, 0, "a box from the middle");
+	/* The same through device memory with a pitch of its own, in one record each. */
+	must(cuMemAlloc(&p, 64 * 30 * 3));
+	c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	c.dstDevice = p;
+	c.dstPitch = 64;
+	c.dstHeight = 30;
+	must(cuMemcpy3D(&c));
+	must(cuMemcpyDtoH(other, p, 64 * 30 * 3));
+	for (unsigned int z = bad = 0; z < 3; z++)
+		for (unsigned int y = 0; y < 20; y++)
+			for (unsigned int x = 0; x < 50; x++)
+				bad += other[(z * 30 + y) * 64 + x] != expected(x + 123, y + 45, z + 1);
+	is_int(bad, 0, "into device memory with a pitch");
+	c.dstHeight = 1 << 20;
+	is_cu(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(p));
+	c = box(a, false, other, W, H);
+	c.WidthInBytes = W + 1;
+	c.Height = c.Depth = 1;
+	is_cu(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE);
+	c.WidthInBytes = W;
+	c.srcZ = D;
+	is_cu(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void peers(void)
+{
+	CUDA_ARRAY_DESCRIPTOR d = {16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 4};
+	CUDA_MEMCPY3D_PEER p = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+				.dstMemoryType = CU_MEMORYTYPE_ARRAY,
+				.WidthInBytes = 64,
+				.Height = 4,
+				.Depth = 1};
+	CUcontext mine, second;
+	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = pattern,
+			   .srcPitch = 64,
+			   .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			   .WidthInBytes = 64,
+			   .Height = 4};
+	CUarray a, b;
+
+	must(cuCtxGetCurrent(&mine));
+	must(cuArrayCreate(&a, &d));
+	c.dstArray = a;
+	must(cuMemcpy2D(&c));
+	must(cuDevicePrimaryCtxRetain(&second, 1));
+	must(cuCtxSetCurrent(second));
+	must(cuArrayCreate(&b, &d));
+	must(cuCtxSetCurrent(mine));
+	p.srcArray = a;
+	p.srcContext = mine;
+	p.dstArray = b;
+	p.dstContext = second;
+	is_cu(cuMemcpy3DPeer(&p), CUDA_SUCCESS);
+	must(cuCtxSynchronize());
+	must(cuCtxSetCurrent(second));
+	c = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			    .srcArray = b,
+			    .dstMemoryType = CU_MEMORYTYPE_HOST,
+			    .dstHost = other,
+			    .dstPitch = 64,
+			    .WidthInBytes = 64,
+			    .Height = 4};
+	must(cuMemcpy2D(&c));
+	ok(!memcmp(other, pattern, 256), "from one device's array into another's");
+	must(cuArrayDestroy(b));
+	must(cuDevicePrimaryCtxRelease(1));
+	must(cuCtxSetCurrent(mine));
+	is_cu(cuArrayDestroy(b), CUDA_ERROR_INVALID_HANDLE);
+	must(cuArrayDestroy(a));
+}
+
+int main(void)
+{
+	CUarray a;
+	uint8_t *pinned;
+
+	serve(NULL, 2);
+	host = malloc(2048 * H * D);
+	other = malloc(1 << 16);
+	primary();
+	a = make(W, H, D, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0);
+	whole(a, host, W, false, "an array of 3.5 MB, pageable");
+	whole(a, host, 2048, false, "with a pitch");
+	whole(a, host, W, true, "asynchronous");
+	must(cuMemHostAlloc((void **)&pinned, 1100 * H * D, 0));
+	whole(a, pinned, W, true, "page-locked and asynchronous");
+	whole(a, pinned, W, false, "page-locked");
+	whole(a, pinned, 1100, false, "page-locked with a pitch");
+	parts(a);
+	must(cuArrayDestroy(a));
+	peers();
+	/* Ends with the program's result. */
+	return driver_tests();
+}
