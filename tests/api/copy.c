@@ -312,7 +312,7 @@ static void boxes(void)
 	flat.srcPitch = W - 1;
 	is_cu(cuMemcpy2DAsync(&flat, NULL), CUDA_ERROR_INVALID_VALUE);
 	flat.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	is_cu(cuMemcpy2D(&flat), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemcpy2D(&flat), CUDA_ERROR_INVALID_HANDLE);
 	flat.Height = 0;
 	flat.srcMemoryType = CU_MEMORYTYPE_DEVICE;
 	is_cu(cuMemcpy2D(&flat), CUDA_SUCCESS);
