@@ -4,7 +4,7 @@
 PTX_SRC := $(filter-out softgpu/ptx/ops_%.c,$(wildcard softgpu/ptx/*.c))
 # Handlers that are compiled once for each x86-64 level; the rest of ops_*.c once.
 PTX_LEVEL_SRC := $(addprefix softgpu/ptx/,ops_int.c ops_bits.c ops_float.c ops_half.c ops_compare.c ops_convert.c ops_memory.c ops_warp.c \
-	ops_tensor.c)
+	ops_tensor.c ops_wmma.c)
 PTX_SRC += $(filter-out $(PTX_LEVEL_SRC),$(wildcard softgpu/ptx/ops_*.c))
 
 PTX_OBJ := $(PTX_SRC:softgpu/ptx/%.c=$(B)/softgpu/ptx/%.o) \
@@ -51,7 +51,7 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
 PTX_CASES := int float half cvt setp mem
-PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster
+PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)

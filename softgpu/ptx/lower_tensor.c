@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering of mma, wmma, ldmatrix, stmatrix and movmatrix. */
+/* Lowering of mma and mma.sp. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "softgpu/ptx/lower.h"
-#include "softgpu/ptx/tensor.h"
+#include "softgpu/ptx/lower_tensor.h"
 
-/* Finds the shape modifier m16n8k16 and the like; false when there is none. */
-static bool shape(struct lower *lo, u32 *m, u32 *n, u32 *k)
+bool tensor_shape(struct lower *lo, u32 *m, u32 *n, u32 *k)
 {
 	for (u32 q = 1; q < lo->nmod; q++) {
 		const char *s = lo->mod[q].s;
@@ -24,78 +23,44 @@ static bool shape(struct lower *lo, u32 *m, u32 *n, u32 *k)
 		*m = v[0];
 		*n = v[1];
 		*k = v[2];
-		return *m && *n && *k && *m <= 32 && *n <= 32 && *k <= 64;
+		return *m && *n && *k && *m <= 32 && *n <= 32 && *k <= 256;
 	not_this:;
 	}
 	return false;
 }
 
-/* Elements in a 32-bit register (or the one of a 64-bit register), 0: not a type of matrices. */
-static u32 per_reg(enum type t)
-{
-	switch (t) {
-	case TY_U8:
-	case TY_S8:
-		return 4;
-	case TY_F16:
-	case TY_BF16:
-		return 2;
-	case TY_TF32:
-	case TY_F32:
-	case TY_S32:
-	case TY_F64:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-static bool is_acc(enum type t)
-{
-	return t == TY_F32 || t == TY_S32 || t == TY_F64 || t == TY_F16;
-}
-
-static char reg_sig(enum type t)
+char fragment_sig(enum type t)
 {
 	return t == TY_F64 ? 'd' : 'w';
 }
 
-static u32 list_len(struct lower *lo, const struct opnd *o)
+u32 fragment_len(struct lower *lo, const struct opnd *o)
 {
 	if (o->kind != O_VEC && o->kind != O_REG)
 		lower_unsupported(lo, "the operand is not a fragment");
 	return o->kind == O_VEC ? o->nlist : 1;
 }
 
-static const struct opnd *list_at(const struct opnd *o, u32 k)
+void add_fragment(struct lower *lo, const struct opnd *o, char sig, bool def)
 {
-	return o->kind == O_VEC ? &o->list[k] : o;
+	u32 n = fragment_len(lo, o);
+
+	for (u32 k = 0; k < n; k++) {
+		const struct opnd *e = o->kind == O_VEC ? &o->list[k] : o;
+
+		list_add(lo, def ? dst(lo, e, sig) : src(lo, e, sig));
+	}
 }
 
-static void add_list(struct lower *lo, const struct opnd *o, char sig, bool def)
+void check_fragment(struct lower *lo, const struct opnd *o, u32 elements, enum type t, bool repeated)
 {
-	u32 n = list_len(lo, o);
+	u32 need = elements / (WARP * tensor_per_reg(t)), n = fragment_len(lo, o);
 
-	for (u32 k = 0; k < n; k++)
-		list_add(lo, def ? dst(lo, list_at(o, k), sig) : src(lo, list_at(o, k), sig));
-}
-
-/* How many registers of each lane hold the matrix without repetition. */
-static u32 data_regs(u32 elements, enum type t)
-{
-	return elements / (WARP * per_reg(t));
-}
-
-static void check_regs(struct lower *lo, const struct opnd *o, u32 elements, enum type t)
-{
-	u32 need = data_regs(elements, t), n = list_len(lo, o);
-
-	if (!need || n < need || n % need)
+	if (!need || n < need || n % need || (!repeated && n != need))
 		lower_unsupported(lo, "a fragment with another number of registers");
 }
 
-/* All lanes of the warp take part: .aligned says so. */
-static struct ins *emit_all(struct lower *lo, const char *name, u32 first, u32 ndef)
+struct ins *emit_aligned(struct lower *lo, const char *name, u32 first, u32 ndef)
 {
 	struct ins *i = emit_op(lo, "%s", name);
 
@@ -105,170 +70,197 @@ static struct ins *emit_all(struct lower *lo, const char *name, u32 first, u32 n
 	return i;
 }
 
-/* The types of d, a, b, c in the order in which the opcode has them. */
-static void multiply(struct lower *lo, bool wmma, enum type dt, enum type at, enum type bt, enum type ct)
+struct ins *emit_product(struct lower *lo, const char *name, u32 m, u32 n, u32 k, u32 a_elements, struct mma_types t, u32 flags)
 {
-	bool satfinite = mod(lo, "satfinite");
 	const struct opnd *o = lo->p->ops;
-	struct tensor_shape s;
-	u32 m, n, k, first;
+	bool wmma = name[0] == 'w';
+	u32 first;
 	struct ins *i;
 
-	if (!shape(lo, &m, &n, &k))
-		lower_unsupported(lo, "no shape that is known");
+	check_fragment(lo, &o[0], m * n, t.d, wmma);
+	check_fragment(lo, &o[1], a_elements, t.a, wmma);
+	check_fragment(lo, &o[2], k * n, t.b, wmma);
+	check_fragment(lo, &o[3], m * n, t.c, wmma);
+	first = list_begin(lo);
+	add_fragment(lo, &o[0], fragment_sig(t.d), true);
+	add_fragment(lo, &o[1], fragment_sig(t.a), false);
+	add_fragment(lo, &o[2], fragment_sig(t.b), false);
+	add_fragment(lo, &o[3], fragment_sig(t.c), false);
+	i = emit_aligned(lo, name, first, fragment_len(lo, &o[0]));
+	i->imm = tensor_pack((struct tensor_shape){(u8)m, (u8)n, (u8)(k / 4), (u8)t.d, (u8)t.a, (u8)t.b, (u8)t.c, (u8)flags});
+	i->r[0] = (s32)fragment_len(lo, &o[0]);
+	i->r[1] = (s32)fragment_len(lo, &o[1]);
+	i->r[2] = (s32)fragment_len(lo, &o[2]);
+	return i;
+}
+
+/* Element types that go together. */
+enum family { F_NONE, F_F16, F_BF16, F_TF32, F_F8, F_F8F6F4, F_F64, F_INT8, F_INT4, F_BIT };
+
+static enum family family(enum type t, bool f8f6f4)
+{
+	switch (t) {
+	case TY_F16:
+		return F_F16;
+	case TY_BF16:
+		return F_BF16;
+	case TY_TF32:
+		return F_TF32;
+	case TY_E4M3:
+	case TY_E5M2:
+		return f8f6f4 ? F_F8F6F4 : F_F8;
+	case TY_E3M2:
+	case TY_E2M3:
+	case TY_E2M1:
+		return f8f6f4 ? F_F8F6F4 : F_NONE;
+	case TY_F64:
+		return F_F64;
+	case TY_S8:
+	case TY_U8:
+		return F_INT8;
+	case TY_S4:
+	case TY_U4:
+		return F_INT4;
+	case TY_B1:
+		return F_BIT;
+	default:
+		return F_NONE;
+	}
+}
+
+/* The shapes of the manual; n is 8 always. */
+static const struct {
+	u8 family, m;
+	u16 k[4], sparse[2];
+} shapes[] = {
+	{F_F16, 16, {8, 16}, {16, 32}},	   {F_BF16, 16, {8, 16}, {16, 32}},
+	{F_TF32, 16, {4, 8}, {8, 16}},	   {F_F8, 16, {16, 32}, {64}},
+	{F_F8F6F4, 16, {32}, {64}},	   {F_F64, 8, {4}, {0}},
+	{F_F64, 16, {4, 8, 16}, {0}},	   {F_INT8, 8, {16}, {0}},
+	{F_INT8, 16, {16, 32}, {32, 64}},  {F_INT4, 8, {32}, {0}},
+	{F_INT4, 16, {32, 64}, {64, 128}}, {F_BIT, 8, {128}, {0}},
+	{F_BIT, 16, {128, 256}, {0}},
+};
+
+static bool has_shape(enum family f, u32 m, u32 n, u32 k, bool sparse)
+{
+	for (size_t s = 0; n == 8 && s < sizeof(shapes) / sizeof(shapes[0]); s++)
+		for (u32 q = 0; shapes[s].family == f && shapes[s].m == m && q < (sparse ? 2 : 4); q++)
+			if ((sparse ? shapes[s].sparse[q] : shapes[s].k[q]) == k)
+				return true;
+	return false;
+}
+
+static bool accumulates(enum family f, enum type d, enum type c)
+{
+	switch (f) {
+	case F_F64:
+		return d == TY_F64 && c == TY_F64;
+	case F_INT8:
+	case F_INT4:
+	case F_BIT:
+		return d == TY_S32 && c == TY_S32;
+	case F_F16:
+	case F_F8:
+	case F_F8F6F4:
+		return d == c && (d == TY_F16 || d == TY_F32);
+	default:
+		return d == TY_F32 && c == TY_F32;
+	}
+}
+
+/* How many values the selector has: lanes of four of which one, two or all hold metadata. */
+static u32 selectors(enum family f, u32 k)
+{
+	switch (f) {
+	case F_F16:
+	case F_BF16:
+		return k == 16 ? 4 : 2;
+	case F_TF32:
+		return k == 8 ? 4 : 2;
+	case F_INT8:
+		return k == 32 ? 2 : 1;
+	case F_INT4:
+		return k == 64 ? 2 : 1;
+	default:
+		return 1;
+	}
+}
+
+/* Four products of 8×8×4, each by two groups of four lanes, in all layouts. */
+static void mma_884(struct lower *lo, struct mma_types t, bool a_col, bool b_col)
+{
 	mods_done(lo);
 	need_ops(lo, 4, 4);
-	if (!per_reg(at) || !per_reg(bt) || !is_acc(dt) || !is_acc(ct) || per_reg(at) != per_reg(bt) || at == TY_F32 ||
-	    at == TY_S32)
-		lower_unsupported(lo, "element types of this kind");
-	if (satfinite && dt != TY_S32)
-		lower_unsupported(lo, NULL);
-	if ((at == TY_F64) != (dt == TY_F64) || (per_reg(at) == 4) != (dt == TY_S32) || (dt == TY_S32) != (ct == TY_S32) ||
-	    (dt == TY_F64) != (ct == TY_F64))
+	if (t.a != TY_F16 || t.b != TY_F16 || (t.d != TY_F16 && t.d != TY_F32) || (t.c != TY_F16 && t.c != TY_F32) ||
+	    (t.c == TY_F32 && t.d != TY_F32))
 		lower_unsupported(lo, "element types that do not go together");
-	if (!wmma && (n != 8 || (m != 8 && m != 16) || k % (4 * per_reg(at)) || (m == 8 && k == 4 && at != TY_F64)))
-		lower_unsupported(lo, "this shape");
-	check_regs(lo, &o[0], m * n, dt);
-	check_regs(lo, &o[1], m * k, at);
-	check_regs(lo, &o[2], k * n, bt);
-	check_regs(lo, &o[3], m * n, ct);
-	s = (struct tensor_shape){(u8)m, (u8)n, (u8)k, (u8)dt, (u8)at, (u8)bt, (u8)ct, satfinite};
-	first = list_begin(lo);
-	add_list(lo, &o[0], reg_sig(dt), true);
-	add_list(lo, &o[1], reg_sig(at), false);
-	add_list(lo, &o[2], reg_sig(bt), false);
-	add_list(lo, &o[3], reg_sig(ct), false);
-	i = emit_all(lo, wmma ? "wmma:mma" : "mma:", first, list_len(lo, &o[0]));
-	i->imm = tensor_pack(s);
-	i->r[0] = (s32)list_len(lo, &o[0]);
-	i->r[1] = (s32)list_len(lo, &o[1]);
-	i->r[2] = (s32)list_len(lo, &o[2]);
+	emit_product(lo, "mma:884", 8, 32, 4, 128, t, (a_col ? TF_A_COL : 0) | (b_col ? TF_B_COL : 0));
+}
+
+/* The first and the second of the modifiers row and col. */
+static void layouts(struct lower *lo, bool *a_col, bool *b_col)
+{
+	u32 n = 0;
+
+	for (u32 k = 1; k < lo->nmod; k++) {
+		bool col = lo->mod[k].len == 3 && !memcmp(lo->mod[k].s, "col", 3);
+
+		if (!col && (lo->mod[k].len != 3 || memcmp(lo->mod[k].s, "row", 3) != 0))
+			continue;
+		lo->used_mods |= 1u << k;
+		*(n++ ? b_col : a_col) = col;
+	}
+	if (n != 2)
+		lower_unsupported(lo, "layouts of this kind");
 }
 
 void lower_mma(struct lower *lo)
 {
-	enum type t[4];
+	bool sparse = mod(lo, "sp") || mod(lo, "sp::ordered_metadata"), f8f6f4 = mod(lo, "kind::f8f6f4");
+	bool a_col = false, b_col = false, both, popc;
+	struct mma_types t;
+	u32 m, n, k, flags = sparse ? TF_SPARSE : 0;
+	enum family f;
+	struct ins *i;
+	s32 meta = 0;
 
 	mod(lo, "sync");
 	mod(lo, "aligned");
-	if (!mod(lo, "row") || !mod(lo, "col"))
+	if (!tensor_shape(lo, &m, &n, &k))
+		lower_unsupported(lo, "no shape that is known");
+	layouts(lo, &a_col, &b_col);
+	t = (struct mma_types){mod_type(lo, 0), mod_type(lo, 1), mod_type(lo, 2), mod_type(lo, 3)};
+	if (m == 8 && n == 8 && k == 4 && t.a == TY_F16 && !sparse) {
+		mma_884(lo, t, a_col, b_col);
+		return;
+	}
+	if (a_col || !b_col)
 		lower_unsupported(lo, "layouts other than row.col");
-	for (u32 k = 0; k < 4; k++)
-		t[k] = mod_type(lo, k);
-	mod(lo, "rn");
-	multiply(lo, false, t[0], t[1], t[2], t[3]);
-}
-
-static void wmma_mma(struct lower *lo)
-{
-	enum type t[4];
-
-	/* The layouts were dealt with when the fragments were loaded. */
-	for (u32 k = 1; k < lo->nmod; k++)
-		if (lo->mod[k].len == 3 &&
-		    (!__builtin_memcmp(lo->mod[k].s, "row", 3) || !__builtin_memcmp(lo->mod[k].s, "col", 3)))
-			lo->used_mods |= 1u << k;
-	for (u32 k = 0; k < 4; k++)
-		t[k] = mod_type(lo, k);
-	mod(lo, "rn");
-	/* For f16 the opcode has the types of d and c only. */
-	if (t[2] == TY_NONE)
-		multiply(lo, true, t[0], TY_F16, TY_F16, t[1]);
-	else
-		multiply(lo, true, t[0], t[1], t[2], t[3]);
-}
-
-static void wmma_move(struct lower *lo, bool store)
-{
-	const struct opnd *o = lo->p->ops, *frag = &o[store ? 1 : 0], *mem = &o[store ? 0 : 1];
-	bool a = mod(lo, "a"), b = mod(lo, "b"), acc = mod(lo, "c") || mod(lo, "d");
-	bool row = mod(lo, "row"), col = mod(lo, "col");
-	enum space sp = mod_space(lo);
-	u32 m, n, k, rows, cols, first;
-	enum type t = mod_type(lo, 0);
-	struct address ad;
-	s32 stride;
-	struct ins *i;
-
-	if (!shape(lo, &m, &n, &k) || a + b + acc != 1 || row == col || !per_reg(t))
+	f = family(t.a, f8f6f4);
+	if (!f || f != family(t.b, f8f6f4) || ((f == F_F16 || f == F_BF16 || f == F_TF32) && t.a != t.b) ||
+	    !accumulates(f, t.d, t.c))
+		lower_unsupported(lo, "element types that do not go together");
+	if (!has_shape(f, m, n, k, sparse))
+		lower_unsupported(lo, "this shape for these types");
+	if ((f == F_INT8 || f == F_INT4) && mod(lo, "satfinite"))
+		flags |= TF_SATFINITE;
+	both = mod(lo, "and");
+	popc = mod(lo, "popc");
+	if (popc != (f == F_BIT) || (f == F_BIT) != (both || mod(lo, "xor")))
 		lower_unsupported(lo, NULL);
+	flags |= both ? TF_AND : 0;
 	mods_done(lo);
-	need_ops(lo, 2, 3);
-	rows = b ? k : m;
-	cols = a ? k : n;
-	check_regs(lo, frag, rows * cols, t);
-	ad = lower_address(lo, mem, sp);
-	stride = lo->p->nops == 3 ? src(lo, &o[2], 'w') : const_reg(lo, RC_32, row ? cols : rows);
-	first = list_begin(lo);
-	add_list(lo, frag, reg_sig(t), !store);
-	i = emit_all(lo, store ? "wmma:store" : "wmma:load", first, store ? 0 : list_len(lo, frag));
-	i->imm = ad.off;
-	i->size = ad.wide ? 8 : 4;
-	i->sub = (u8)ad.space;
-	i->r[0] = (s32)list_len(lo, frag);
-	i->r[1] = (s32)((u32)t | rows << 8 | cols << 16 | (u32)row << 24);
-	set_use(lo, i, 4, ad.reg);
-	set_use(lo, i, 5, stride);
-}
+	need_ops(lo, sparse ? 6 : 4, sparse ? 6 : 4);
+	if (sparse) {
+		const struct opnd *sel = &lo->p->ops[5];
 
-void lower_wmma(struct lower *lo)
-{
-	mod(lo, "sync");
-	mod(lo, "aligned");
-	if (mod(lo, "mma"))
-		wmma_mma(lo);
-	else if (mod(lo, "load"))
-		wmma_move(lo, false);
-	else if (mod(lo, "store"))
-		wmma_move(lo, true);
-	else
-		lower_unsupported(lo, NULL);
-}
-
-/* ldmatrix and stmatrix of 8×8 matrices of 16-bit elements. */
-void lower_ldmatrix(struct lower *lo)
-{
-	bool store = lo->mod[0].s[0] == 's', trans = mod(lo, "trans");
-	u32 count = mod(lo, "x1") ? 1 : mod(lo, "x2") ? 2 : mod(lo, "x4") ? 4 : 0, first;
-	const struct opnd *o = lo->p->ops, *frag = &o[store ? 1 : 0], *mem = &o[store ? 0 : 1];
-	enum space sp = mod_space(lo);
-	enum type t = mod_type(lo, 0);
-	struct address ad;
-	struct ins *i;
-
-	mod(lo, "sync");
-	mod(lo, "aligned");
-	if (!mod(lo, "m8n8") || !count || t != TY_B16 || (sp != SP_SHARED && sp != SP_GENERIC))
-		lower_unsupported(lo, NULL);
-	mods_done(lo);
-	need_ops(lo, 2, 2);
-	if (list_len(lo, frag) != count)
-		lower_unsupported(lo, "another number of registers");
-	ad = lower_address(lo, mem, sp);
-	first = list_begin(lo);
-	add_list(lo, frag, 'w', !store);
-	i = emit_all(lo, store ? "stmatrix:" : "ldmatrix:", first, store ? 0 : count);
-	i->imm = ad.off;
-	i->size = ad.wide ? 8 : 4;
-	i->sub = (u8)ad.space;
-	i->r[0] = (s32)count;
-	i->r[1] = trans;
-	set_use(lo, i, 4, ad.reg);
-}
-
-void lower_movmatrix(struct lower *lo)
-{
-	struct ins *i;
-	s32 a;
-
-	if (!mod(lo, "sync") || !mod(lo, "aligned") || !mod(lo, "m8n8") || !mod(lo, "trans") || mod_type(lo, 0) != TY_B16)
-		lower_unsupported(lo, NULL);
-	mods_done(lo);
-	need_ops(lo, 2, 2);
-	a = src(lo, &lo->p->ops[1], 'w');
-	i = emit_op(lo, "movmatrix:");
-	i->kind = K_SYNC;
-	set_use(lo, i, 1, a);
-	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'w'));
-	set_use(lo, i, 7, const_reg(lo, RC_32, FULL));
+		if (sel->kind != O_INT || sel->val >= selectors(f, k))
+			lower_unsupported(lo, "the sparsity selector is not one of this shape's");
+		flags |= (u32)sel->val * TF_SELECTOR;
+		meta = src(lo, &lo->p->ops[4], 'w');
+	}
+	i = emit_product(lo, f == F_BIT ? "mma:bits" : "mma:", m, n, k, sparse ? m * k / 2 : m * k, t, flags);
+	if (sparse)
+		set_use(lo, i, 3, meta);
 }

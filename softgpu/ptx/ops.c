@@ -5,7 +5,7 @@
 
 #include "softgpu/ptx/exec.h"
 
-#define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp) X(tensor)
+#define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp) X(tensor) X(wmma)
 
 #define DECLARE(t) extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
 TABLES(DECLARE)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "softgpu/ptx/half.h"
+#include "softgpu/ptx/tensor.h"
 
 /* Compiled with -frounding-math; operands pass through memory, so nothing is folded or moved across the mode switch. */
 static int host_rounding(u64 flags)
@@ -60,6 +61,21 @@ ROUNDED(fma_f64, f64, fma(a, b, c), PLAIN)
 ROUNDED(div_f64, f64, a / b, PLAIN)
 ROUNDED(rcp_f64, f64, 1.0 / a, PLAIN)
 ROUNDED(sqrt_f64, f64, sqrt(a), PLAIN)
+
+void ptx_product_884(const f64 *a, const f64 *b, f64 *c, u32 rnd)
+{
+	int old = fegetround();
+
+	fesetround(host_rounding(rnd + 1));
+	for (u32 r = 0; r < 8; r++)
+		for (u32 j = 0; j < 8; j++)
+			for (u32 q = 0; q < 4; q++) {
+				volatile f64 x = a[r * 4 + q], sum = fma(x, b[q * 8 + j], c[r * 8 + j]);
+
+				c[r * 8 + j] = sum;
+			}
+	fesetround(old);
+}
 
 /* To an integral value, in the mode of the conversion; C's rint needs no mode but the nearest. */
 static f64 integral(f64 v, u64 flags)

@@ -50,6 +50,16 @@ enum type {
 	TY_E5M2,
 	TY_E4M3X2,
 	TY_E5M2X2,
+	TY_E3M2,
+	TY_E2M3,
+	TY_E2M1,
+	TY_E3M2X2,
+	TY_E2M3X2,
+	TY_E2M1X2,
+	TY_UE8M0X2,
+	TY_S4, /* elements of matrices only, eight or 32 to a register */
+	TY_U4,
+	TY_B1,
 	TY_COUNT,
 };
 

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/* mma, mma.sp and the matrix moves in every shape and type: fragments by the manual's formulas, against sums in plain C. */
+#include <math.h>
+
+#include "tests/softgpu/test_arena.h"
+#include "tests/tap.h"
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+enum elem { F16, BF16, TF32, F32, F64, E4M3, E5M2, E3M2, E2M3, E2M1, S8, U8, S4, U4, B1, S32 };
+
+static const struct {
+	const char *name;
+	u32 bits, per_reg;   /* in a register */
+	int exp, mant, bias; /* of a float */
+} elems[] = {
+	[F16] = {"f16", 16, 2, 5, 10, 15},  [BF16] = {"bf16", 16, 2, 8, 7, 127}, [TF32] = {"tf32", 32, 1, 8, 23, 127},
+	[F32] = {"f32", 32, 1, 8, 23, 127}, [F64] = {"f64", 64, 1, 0, 0, 0},	 [E4M3] = {"e4m3", 8, 4, 4, 3, 7},
+	[E5M2] = {"e5m2", 8, 4, 5, 2, 15},  [E3M2] = {"e3m2", 8, 4, 3, 2, 3},	 [E2M3] = {"e2m3", 8, 4, 2, 3, 1},
+	[E2M1] = {"e2m1", 8, 4, 2, 1, 1},   [S8] = {"s8", 8, 4, 0, 0, 0},	 [U8] = {"u8", 8, 4, 0, 0, 0},
+	[S4] = {"s4", 4, 8, 0, 0, 0},	    [U4] = {"u4", 4, 8, 0, 0, 0},	 [B1] = {"b1", 1, 32, 0, 0, 0},
+	[S32] = {"s32", 32, 1, 0, 0, 0},
+};
+
+static u64 rng_state = 0x2545f4914f6cdd1d;
+
+static u32 rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return (u32)(rng_state >> 16);
+}
+
+/* The value of a float's bits, by definition; only finite ones are made here. */
+static double float_value(u32 v, enum elem e)
+{
+	int exp = elems[e].exp, mant = elems[e].mant;
+	int x = (int)(v >> mant & ((1u << exp) - 1));
+	double m = v & ((1u << mant) - 1), r;
+
+	r = x ? ldexp(m + ldexp(1, mant), x - elems[e].bias - mant) : ldexp(m, 1 - elems[e].bias - mant);
+	return v >> (exp + mant) & 1 ? -r : r;
+}
+
+/* A random element: its bits and its value. Floats are such that all sums are exact. */
+static double pick(enum elem e, u64 *bits)
+{
+	u32 r = rng();
+	double v;
+
+	switch (e) {
+	case F64:
+		v = (int)(r % 2001) - 1000;
+		memcpy(bits, &v, 8);
+		return v;
+	case TF32:
+	case F32:
+	case F16:
+	case BF16:
+		v = ((int)(r % 33) - 16) / 4.0;
+		for (*bits = 0; *bits < 0x10000; ++*bits) { /* the one f16 or bf16 that has the value */
+			if (e == F16 && (*bits & 0x7c00) != 0x7c00 && float_value((u32)*bits, F16) == v)
+				return v;
+			if (e != F16 && (*bits & 0x7f80) != 0x7f80 && float_value((u32)*bits, BF16) == v)
+				break;
+		}
+		if (e != BF16)
+			*bits <<= 16;
+		return v;
+	case E4M3:
+	case E5M2:
+	case E3M2:
+	case E2M3:
+	case E2M1:
+		/* exponents from subnormal to where sums of 64 products are still exact in f32 */
+		do
+			*bits = rng() & ((1u << (1 + elems[e].exp + elems[e].mant)) - 1);
+		while (fabs(float_value((u32)*bits, e)) > 8 ||
+		       (float_value((u32)*bits, e) != 0 && fabs(float_value((u32)*bits, e)) < 1.0 / 64));
+		v = float_value((u32)*bits, e);
+		if (e == E2M1)
+			*bits <<= 2; /* in the middle of its byte */
+		return v;
+	case S8:
+		*bits = r & 0xff;
+		return (int8_t)r;
+	case U8:
+		*bits = r & 0xff;
+		return (uint8_t)r;
+	case S4:
+		*bits = r & 15;
+		return (int)(*bits ^ 8) - 8;
+	case U4:
+		*bits = r & 15;
+		return (double)*bits;
+	case B1:
+		*bits = r & 1;
+		return (double)*bits;
+	default:
+		*bits = r;
+		return (int32_t)r;
+	}
+}
+
+struct mma {
+	u32 m, n, k;
+	enum elem d, a, b, c;
+	const char *extra; /* modifiers behind row.col */
+	int sel;	   /* sparse: the selector, else −1 */
+	const char *end;   /* modifiers behind the types */
+};
+
+#define D -1, ""
+static const struct mma cases[] = {
+	{16, 8, 8, F32, F16, F16, F32, "", D},
+	{16, 8, 8, F16, F16, F16, F16, "", D},
+	{16, 8, 16, F32, F16, F16, F32, "", D},
+	{16, 8, 16, F16, F16, F16, F16, "", D},
+	{16, 8, 8, F32, BF16, BF16, F32, "", D},
+	{16, 8, 16, F32, BF16, BF16, F32, "", D},
+	{16, 8, 4, F32, TF32, TF32, F32, "", D},
+	{16, 8, 8, F32, TF32, TF32, F32, "", D},
+	{16, 8, 16, F32, E4M3, E4M3, F32, "", D},
+	{16, 8, 32, F32, E4M3, E5M2, F32, "", D},
+	{16, 8, 32, F32, E5M2, E5M2, F32, "", D},
+	{16, 8, 16, F16, E5M2, E4M3, F16, "", D},
+	{16, 8, 32, F16, E4M3, E4M3, F16, "", D},
+	{16, 8, 32, F32, E3M2, E2M3, F32, ".kind::f8f6f4", D},
+	{16, 8, 32, F32, E2M1, E4M3, F32, ".kind::f8f6f4", D},
+	{16, 8, 32, F16, E2M1, E3M2, F16, ".kind::f8f6f4", D},
+	{8, 8, 4, F64, F64, F64, F64, "", D},
+	{16, 8, 4, F64, F64, F64, F64, "", D},
+	{16, 8, 8, F64, F64, F64, F64, "", D},
+	{16, 8, 16, F64, F64, F64, F64, "", D},
+	{8, 8, 16, S32, S8, S8, S32, "", D},
+	{8, 8, 16, S32, U8, S8, S32, ".satfinite", D},
+	{16, 8, 16, S32, S8, U8, S32, "", D},
+	{16, 8, 32, S32, U8, U8, S32, ".satfinite", D},
+	{8, 8, 32, S32, S4, S4, S32, "", D},
+	{8, 8, 32, S32, U4, S4, S32, ".satfinite", D},
+	{16, 8, 32, S32, S4, U4, S32, "", D},
+	{16, 8, 64, S32, S4, S4, S32, ".satfinite", D},
+	{16, 8, 64, S32, U4, U4, S32, "", D},
+	{8, 8, 128, S32, B1, B1, S32, "", -1, ".xor.popc"},
+	{16, 8, 128, S32, B1, B1, S32, "", -1, ".and.popc"},
+	{16, 8, 256, S32, B1, B1, S32, "", -1, ".xor.popc"},
+	{16, 8, 256, S32, B1, B1, S32, "", -1, ".and.popc"},
+	{16, 8, 16, F32, F16, F16, F32, "", 0, ""},
+	{16, 8, 16, F16, F16, F16, F16, "", 3, ""},
+	{16, 8, 32, F32, F16, F16, F32, "", 0, ""},
+	{16, 8, 32, F16, F16, F16, F16, "", 1, ""},
+	{16, 8, 16, F32, BF16, BF16, F32, "", 2, ""},
+	{16, 8, 32, F32, BF16, BF16, F32, "", 1, ""},
+	{16, 8, 8, F32, TF32, TF32, F32, "", 1, ""},
+	{16, 8, 16, F32, TF32, TF32, F32, "", 1, ""},
+	{16, 8, 64, F32, E4M3, E5M2, F32, "", 0, ""},
+	{16, 8, 64, F32, E2M1, E3M2, F32, ".kind::f8f6f4", 0, ""},
+	{16, 8, 32, S32, S8, U8, S32, "", 1, ""},
+	{16, 8, 64, S32, S8, S8, S32, ".satfinite", 0, ""},
+	{16, 8, 64, S32, U4, S4, S32, "", 1, ""},
+	{16, 8, 128, S32, S4, S4, S32, "", 0, ""},
+};
+
+#define NCASES (sizeof(cases) / sizeof(cases[0]))
+
+static u32 regs(u32 elements, enum elem e)
+{
+	return elements / 32 / elems[e].per_reg;
+}
+
+#define ADD(...) (at += (size_t)snprintf(buf + at, at < size ? size - at : 0, __VA_ARGS__))
+
+static size_t registers(char *buf, size_t size, char name, u32 n)
+{
+	size_t at = 0;
+
+	ADD("{");
+	for (u32 i = 0; i < n; i++)
+		ADD("%s%%%c%u", i ? ", " : "", name, i);
+	ADD("}");
+	return at;
+}
+
+/* Lane l's registers lie one behind the other: a kernel of (a, b, c, d, metadata). */
+static size_t kernel_text(char *buf, size_t size, const char *name, const char *op, const u32 n[4], bool wide, int sel)
+{
+	const char *type = wide ? "b64" : "b32";
+	u32 bytes = wide ? 8 : 4;
+	size_t at = 0;
+
+	ADD(".visible .entry %s(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e)\n{\n", name);
+	ADD(".reg .%s %%a<9>, %%b<9>, %%c<9>, %%d<9>; .reg .b32 %%l, %%e; .reg .b64 %%p, %%o;\nmov.u32 %%l, %%laneid;\n", type);
+	for (u32 k = 0; k < 3; k++) {
+		ADD("ld.param.u64 %%p, [%c]; mul.wide.u32 %%o, %%l, %u; add.s64 %%p, %%p, %%o;\n", "abc"[k], n[k] * bytes);
+		for (u32 i = 0; i < n[k]; i++)
+			ADD("ld.global.%s %%%c%u, [%%p+%u];\n", type, "abc"[k], i, i * bytes);
+	}
+	ADD("ld.param.u64 %%p, [e]; mul.wide.u32 %%o, %%l, 4; add.s64 %%p, %%p, %%o; ld.global.u32 %%e, [%%p];\n%s ", op);
+	at += registers(buf + at, size - at, 'd', n[3]);
+	for (u32 k = 0; k < 3; k++) {
+		ADD(", ");
+		at += registers(buf + at, size - at, "abc"[k], n[k]);
+	}
+	if (sel >= 0)
+		ADD(", %%e, %d", sel);
+	ADD(";\nld.param.u64 %%p, [d]; mul.wide.u32 %%o, %%l, %u; add.s64 %%p, %%p, %%o;\n", n[3] * bytes);
+	for (u32 i = 0; i < n[3]; i++)
+		ADD("st.global.%s [%%p+%u], %%d%u;\n", type, i * bytes, i);
+	ADD("ret;\n}\n");
+	return at;
+}
+
+static void op_text(char *buf, size_t size, const struct mma *t)
+{
+	snprintf(buf, size, "mma%s.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s%s",
+		 t->sel < 0			    ? ""
+		 : t->extra[1] == 'k' || t->sel & 1 ? ".sp::ordered_metadata"
+						    : ".sp",
+		 t->m, t->n, t->k, t->extra, elems[t->d].name, elems[t->a].name, elems[t->b].name, elems[t->c].name, t->end);
+}
+
+static u32 *mem[5]; /* a, b, c, d, metadata */
+
+static void put(u32 *fragment, u32 nregs, u32 lane, u32 i, enum elem e, u64 bits)
+{
+	u32 per = elems[e].per_reg, width = elems[e].bits;
+	u32 *r = fragment + lane * nregs + i / per;
+
+	if (width == 64)
+		memcpy(fragment + (lane * nregs + i) * 2, &bits, 8);
+	else if (width == 32)
+		*r = (u32)bits;
+	else
+		*r |= (u32)bits << (width * (i % per));
+}
+
+static u64 get(const u32 *fragment, u32 nregs, u32 lane, u32 i, enum elem e)
+{
+	u64 v;
+
+	if (elems[e].bits == 64) {
+		memcpy(&v, fragment + (lane * nregs + i) * 2, 8);
+		return v;
+	}
+	v = fragment[lane * nregs + i / elems[e].per_reg];
+	return elems[e].bits == 32 ? v : v >> (16 * (i % 2)) & 0xffff;
+}
+
+/*
+ * The manual's formulas: with groupID and threadID_in_group, registers of a alternate between rows groupID and groupID + 8, each
+ * pair of them (or each, when m is 8) going on where the columns of the four threads before ended.
+ */
+static void place_a(const struct mma *t, u32 lane, u32 i, u32 *row, u32 *col)
+{
+	u32 per = elems[t->a].per_reg, r = i / per, tall = t->m / 8;
+
+	*row = lane / 4 + (r % tall ? 8 : 0);
+	*col = lane % 4 * per + i % per + r / tall * 4 * per;
+}
+
+static double A[16 * 256], B[256 * 8], C[16 * 8];
+
+/* Metadata nibble @n of a row: which word of which lane, and where in it. */
+static void meta_put(const struct mma *t, u32 row, u32 n, u32 bits)
+{
+	u32 quad = row % 8 * 4, sel = (u32)t->sel, per_row = t->k / (t->a == TF32 ? 2 : t->a == S4 || t->a == U4 ? 8 : 4);
+	bool halves = t->a == F16 || t->a == BF16 || t->a == TF32;
+
+	if (halves) /* bits 0..15: row groupID, 16..31: groupID + 8; 16 bits of columns a thread */
+		mem[4][quad + sel * (per_row / 4) + n / 4] |= bits << (16 * (row / 8) + 4 * (n % 4));
+	else /* 32 bits of columns: row groupID, then row groupID + 8, in consecutive threads */
+		mem[4][quad + 2 * sel + n / 8 * 2 + row / 8] |= bits << (4 * (n % 8));
+}
+
+/* Fills a with half of its elements, the metadata and the whole A. */
+static void fill_sparse(const struct mma *t, u32 na)
+{
+	u32 half = t->k / 2, group = t->a == TF32 ? 1 : t->a == S4 || t->a == U4 ? 4 : 2;
+	u64 bits[16][64];
+
+	memset(A, 0, sizeof(A));
+	for (u32 row = 0; row < t->m; row++)
+		for (u32 chunk = 0; chunk < half / group; chunk++) {
+			u32 first = rng() % 3, second = first + 1 + rng() % (3 - first), nibble = first | second << 2;
+
+			if (group == 1)
+				nibble = rng() & 1 ? 14 : 4;
+			meta_put(t, row, chunk, nibble);
+			for (u32 q = 0; q < group; q++) {
+				u32 place = group == 1	 ? nibble == 14
+					    : group == 2 ? (q ? second : first)
+							 : 2 * (q / 2 ? second : first) + q % 2;
+
+				A[row * t->k + chunk * 2 * group + place] = pick(t->a, &bits[row][chunk * group + q]);
+			}
+		}
+	for (u32 lane = 0; lane < 32; lane++)
+		for (u32 i = 0; i < na * elems[t->a].per_reg; i++) {
+			u32 row, col;
+
+			place_a(t, lane, i, &row, &col);
+			put(mem[0], na, lane, i, t->a, bits[row][col]);
+		}
+}
+
+static double accumulated(const struct mma *t, u32 row, u32 col)
+{
+	double sum = C[row * 8 + col];
+
+	for (u32 q = 0; q < t->k; q++) {
+		double a = A[row * t->k + q], b = B[q * 8 + col];
+
+		sum += t->a != B1 ? a * b : t->end[1] == 'x' ? a != b : a && b;
+	}
+	if (t->d == S32) {
+		if (!strcmp(t->extra, ".satfinite"))
+			return sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+		return (int32_t)(u32)(int64_t)sum;
+	}
+	return sum;
+}
+
+static bool equals(u64 bits, enum elem e, double want)
+{
+	double d;
+
+	switch (e) {
+	case F64:
+		memcpy(&d, &bits, 8);
+		return d == want;
+	case S32:
+		return (int32_t)bits == want;
+	case F16:
+		/* one rounding to nearest even */
+		d = float_value((u32)bits, F16);
+		return fabs(d - want) * 2 <= ldexp(1, (want != 0 ? ilogb(want) : -14) - 10) ||
+		       (fabs(want) < ldexp(1, -14) && fabs(d - want) * 2 <= ldexp(1, -24));
+	default:
+		return float_value((u32)bits, F32) == want;
+	}
+}
+
+static void run_case(struct ptx_module *m, u32 k)
+{
+	const struct mma *t = &cases[k];
+	u32 na = regs(t->m * t->k / (t->sel < 0 ? 1 : 2), t->a), nb = regs(t->n * t->k, t->b), nc = regs(t->m * t->n, t->c);
+	u32 bad = 0, row, col;
+	char name[32], op[160];
+	u64 bits;
+
+	snprintf(name, sizeof(name), "mma_%u", k);
+	op_text(op, sizeof(op), t);
+	for (u32 round = 0; round < 3; round++) {
+		for (u32 q = 0; q < 5; q++)
+			memset(mem[q], 0, 4096);
+		if (t->sel >= 0)
+			fill_sparse(t, na);
+		for (u32 lane = 0; lane < 32; lane++) {
+			for (u32 i = 0; t->sel < 0 && i < na * elems[t->a].per_reg; i++) {
+				place_a(t, lane, i, &row, &col);
+				A[row * t->k + col] = pick(t->a, &bits);
+				put(mem[0], na, lane, i, t->a, bits);
+			}
+			for (u32 i = 0; i < nb * elems[t->b].per_reg; i++) {
+				u32 per = elems[t->b].per_reg;
+
+				B[(lane % 4 * per + i % per + i / per * 4 * per) * 8 + lane / 4] = pick(t->b, &bits);
+				put(mem[1], nb, lane, i, t->b, bits);
+			}
+			for (u32 i = 0; i < nc * elems[t->c].per_reg; i++) {
+				C[(lane / 4 + (i / 2) * 8) * 8 + lane % 4 * 2 + i % 2] = pick(t->c, &bits);
+				put(mem[2], nc, lane, i, t->c, bits);
+			}
+		}
+		if (test_launch(ptx_module_kernel(m, name), 1, 32, mem) != PTX_OK) {
+			printf("# %s: %s\n", op, test_fault.text);
+			bad++;
+			break;
+		}
+		for (u32 lane = 0; lane < 32; lane++)
+			for (u32 i = 0; i < t->m * 8 / 32; i++) {
+				u64 got = get(mem[3], regs(t->m * t->n, t->d), lane, i, t->d);
+				double want = accumulated(t, lane / 4 + (i / 2) * 8, lane % 4 * 2 + i % 2);
+
+				if (!equals(got, t->d, want) && bad++ < 3)
+					printf("# %s: lane %u, element %u: %llx is not %g\n", op, lane, i,
+					       (unsigned long long)got, want);
+			}
+	}
+	ok(!bad, "%s", op);
+}
+
+/* m8n8k4: four products of 8×8×4, in all layouts. */
+static void run_884(struct ptx_module *m, u32 k)
+{
+	bool a_col = k & 1, b_col = k & 2, d32 = k & 4, c32 = k & 8;
+	u32 na = 2, nb = 2, nc = c32 ? 8 : 4, nd = d32 ? 8 : 4, bad = 0;
+	double a[4][8][4], b[4][4][8], c[4][8][8];
+	char name[32];
+	u64 bits;
+
+	snprintf(name, sizeof(name), "mma884_%u", k);
+	for (u32 q = 0; q < 5; q++)
+		memset(mem[q], 0, 4096);
+	for (u32 pass = 0; pass < 2; pass++) {
+		for (u32 lane = 0; lane < 32; lane++) {
+			u32 p = lane % 16 / 4, x = lane < 16 ? lane % 4 : lane % 4 + 4;
+
+			for (u32 i = 0; !pass && i < 4; i++) {
+				u32 high = lane < 16 ? i : i + 4;
+
+				*(a_col ? &a[p][high][lane % 4] : &a[p][x][i]) = pick(F16, &bits);
+				put(mem[0], na, lane, i, F16, bits);
+				*(b_col ? &b[p][i][x] : &b[p][lane % 4][high]) = pick(F16, &bits);
+				put(mem[1], nb, lane, i, F16, bits);
+			}
+			for (u32 i = 0; i < 8; i++) {
+				bool f32 = pass ? d32 : c32;
+				u32 row = f32 ? (lane & 1) + (i & 2) + (lane < 16 ? 0 : 4) : x;
+				u32 col = f32 ? (i & 4) + (lane & 2) + (i & 1) : i;
+				double want;
+
+				if (!pass) {
+					c[p][row][col] = pick(c32 ? F32 : F16, &bits);
+					put(mem[2], nc, lane, i, c32 ? F32 : F16, bits);
+					continue;
+				}
+				want = c[p][row][col];
+				for (u32 q = 0; q < 4; q++)
+					want += a[p][row][q] * b[p][q][col];
+				if (!equals(get(mem[3], nd, lane, i, d32 ? F32 : F16), d32 ? F32 : F16, want) && bad++ < 3)
+					printf("# m8n8k4 %u: lane %u, element %u is not %g\n", k, lane, i, want);
+			}
+		}
+		if (!pass && test_launch(ptx_module_kernel(m, name), 1, 32, mem) != PTX_OK)
+			bad++;
+	}
+	ok(!bad, "m8n8k4, a by %s, b by %s, d %s, c %s", a_col ? "columns" : "rows", b_col ? "columns" : "rows",
+	   d32 ? "f32" : "f16", c32 ? "f32" : "f16");
+}
+
+static bool has_884(u32 k)
+{
+	return !(k & 8) || k & 4; /* c of f32 wants d of f32 */
+}
+
+static const char *const refused[] = {
+	"mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {d,d,d,d}, {a,a,a,a}, {a,a}, {d,d,d,d}",
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {d,d,d,d}, {a,a,a,a}, {a,a}, {d,d,d,d}",
+	"mma.sync.aligned.m16n8k64.row.col.f32.f16.f16.f32 {d,d,d,d}, {a,a,a,a}, {a,a}, {d,d,d,d}",
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d,d,d,d}, {a,a,a}, {a,a}, {d,d,d,d}",
+	"mma.sync.aligned.m16n8k32.row.col.f32.e2m1.e4m3.f32 {d,d,d,d}, {a,a,a,a}, {a,a}, {d,d,d,d}",
+	"mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {d,d,d,d}, {a,a,a,a}, {a,a,a,a}, {d,d,d,d}, a, 2",
+	"mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.or.popc {a,a}, {a}, {a}, {a,a}",
+};
+
+static void test_refused(void)
+{
+	for (u32 k = 0; k < sizeof(refused) / sizeof(refused[0]); k++) {
+		struct ptx_module *m;
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 ".version 9.0\n.target sm_120a\n.address_size 64\n.visible .entry f()\n{\n.reg .f32 d; .reg .b32 "
+			 "a;\n%s;\n}\n",
+			 refused[k]);
+		is_int(test_load(text, strlen(text), &m), PTX_UNSUPPORTED, "refused: %.70s", refused[k]);
+	}
+}
+
+int main(void)
+{
+	static char text[1 << 19], op[160];
+	size_t at = 0, size = sizeof(text);
+	char name[32], *buf = text;
+	struct ptx_module *m;
+
+	test_arena_init();
+	ADD(".version 9.0\n.target sm_120a\n.address_size 64\n");
+	for (u32 k = 0; k < NCASES; k++) {
+		const struct mma *t = &cases[k];
+		u32 n[4] = {regs(t->m * t->k / (t->sel < 0 ? 1 : 2), t->a), regs(t->n * t->k, t->b), regs(t->m * t->n, t->c),
+			    regs(t->m * t->n, t->d)};
+
+		snprintf(name, sizeof(name), "mma_%u", k);
+		op_text(op, sizeof(op), t);
+		at += kernel_text(text + at, size - at, name, op, n, t->d == F64, t->sel);
+	}
+	for (u32 k = 0; k < 16; k++) {
+		u32 n[4] = {2, 2, k & 8 ? 8 : 4, k & 4 ? 8 : 4};
+
+		snprintf(name, sizeof(name), "mma884_%u", k);
+		snprintf(op, sizeof(op), "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s", k & 1 ? "col" : "row",
+			 k & 2 ? "col" : "row", k & 4 ? "f32" : "f16", k & 8 ? "f32" : "f16");
+		if (has_884(k))
+			at += kernel_text(text + at, size - at, name, op, n, false, -1);
+	}
+	m = test_must_load(text);
+	for (u32 k = 0; k < 5; k++)
+		mem[k] = test_alloc(4096);
+	for (u32 k = 0; k < NCASES; k++)
+		run_case(m, k);
+	for (u32 k = 0; k < 16; k++)
+		if (has_884(k))
+			run_884(m, k);
+	test_refused();
+	ptx_module_free(m);
+	return tap_done();
+}
