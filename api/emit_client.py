@@ -2,6 +2,7 @@
 """Emits the client's side: rpc_NAME() that writes one record (and reads its reply), and the exported functions around it."""
 
 from emit_common import blob, ctype, elem, expr, guard, head, params
+from table import SCALARS
 from layout import record, reply, wire
 
 
@@ -13,7 +14,7 @@ def rpc_params(row):
         elif a.base == 'str':
             out.append(f'const char *{a.name}')
         elif a.length is not None:
-            out += [f'const {elem(a)[0]} *{a.name}', f'uint32_t {a.name}_n']
+            out += [f'const {elem(a)[0] if a.base == "struct" else SCALARS[a.base][0]} *{a.name}', f'uint32_t {a.name}_n']
         elif a.base == 'scalar':
             out += [f'uint64_t {a.name}', f'{a.param} {a.name}_v', f'bool {a.name}_dev']
         elif a.base == 'result':

@@ -95,6 +95,16 @@ const void *fatbin_unwrap(const void *wrapper)
 	return (const void *)(uintptr_t)data;
 }
 
+const void *const *fatbin_prelinked(const void *wrapper)
+{
+	const uint8_t *p = wrapper;
+
+	/* Version 2 has the list behind the container. */
+	if (get32(p) != WRAPPER_MAGIC || get32(p + 4) != 2)
+		return NULL;
+	return (const void *const *)(uintptr_t)get64(p + 16);
+}
+
 size_t fatbin_bytes(const void *data, size_t len)
 {
 	const uint8_t *p = data;

@@ -54,6 +54,9 @@ enum image_kind image_kind(const void *image, size_t len);
  */
 const void *fatbin_unwrap(const void *wrapper);
 
+/* The containers to be linked that a wrapper lists, the last one followed by NULL; NULL when it lists none. As above. */
+const void *const *fatbin_prelinked(const void *wrapper);
+
 /*
  * Bytes of the container at @data, header included, as its header says; 0 when it is no container
  * or says more than @len. Use SIZE_MAX for @len when the caller knows no bound (cuModuleLoadData).

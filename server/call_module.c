@@ -2,11 +2,9 @@
 /* Loads modules and libraries, and makes the table of their kernels. */
 #include "server/call_module.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IMAGE_MAX (2ull << 30)
 #define LOG_BYTES 8192u
 
 static void unref(struct srv_module *m)
@@ -15,6 +13,7 @@ static void unref(struct srv_module *m)
 		return;
 	pthread_rwlock_destroy(&m->life);
 	free(m->image);
+	free(m->info);
 	free(m->func);
 	free(m->param);
 	free(m->table);
@@ -136,24 +135,9 @@ void srv_LOAD_OPTION(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, true)))
 		return;
-	switch (a.option) {
-	case CU_JIT_TARGET_FROM_CUCONTEXT:
-	case CU_JIT_MAX_REGISTERS:
-	case CU_JIT_OPTIMIZATION_LEVEL:
-	case CU_JIT_TARGET:
-	case CU_JIT_FALLBACK_STRATEGY:
-	case CU_JIT_GENERATE_DEBUG_INFO:
-	case CU_JIT_LOG_VERBOSE:
-	case CU_JIT_GENERATE_LINE_INFO:
-	case CU_JIT_CACHE_MODE:
-	case CU_JIT_POSITION_INDEPENDENT_CODE:
-	case CU_JIT_MIN_CTA_PER_SM:
-	case CU_JIT_MAX_THREADS_PER_BLOCK:
-	case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
-		break;
-	case CU_JIT_THREADS_PER_BLOCK:
+	if (a.option == CU_JIT_THREADS_PER_BLOCK)
 		return; /* the driver writes its answer into this one: nobody would see it */
-	default:
+	if (!image_option(a.option)) {
 		m->status = CUDA_ERROR_INVALID_VALUE;
 		return;
 	}
@@ -165,71 +149,27 @@ void srv_LOAD_OPTION(struct srv_call *c)
 	m->value[m->noptions++] = (void *)a.value;
 }
 
-static bool inside(const struct srv_module *m, uint64_t off, uint64_t bytes)
-{
-	return off <= m->bytes && bytes <= m->bytes - off;
-}
-
-/* All that a cubin's headers point to lies in it: the driver is not told where it ends. */
-static bool whole_elf(const struct srv_module *m)
-{
-	Elf64_Ehdr e;
-
-	if (m->bytes < sizeof(e))
-		return false;
-	memcpy(&e, m->image, sizeof(e));
-	if (e.e_ident[EI_CLASS] != ELFCLASS64 || (e.e_shnum && e.e_shentsize != sizeof(Elf64_Shdr)) ||
-	    (e.e_phnum && e.e_phentsize != sizeof(Elf64_Phdr)) ||
-	    !inside(m, e.e_shoff, e.e_shnum * sizeof(Elf64_Shdr)) || !inside(m, e.e_phoff, e.e_phnum * sizeof(Elf64_Phdr)))
-		return false;
-	for (unsigned i = 0; i < e.e_shnum; i++) {
-		Elf64_Shdr s;
-
-		memcpy(&s, m->image + e.e_shoff + i * sizeof(s), sizeof(s));
-		if (s.sh_type != SHT_NOBITS && !inside(m, s.sh_offset, s.sh_size))
-			return false;
-	}
-	for (unsigned i = 0; i < e.e_phnum; i++) {
-		Elf64_Phdr p;
-
-		memcpy(&p, m->image + e.e_phoff + i * sizeof(p), sizeof(p));
-		if (!inside(m, p.p_offset, p.p_filesz))
-			return false;
-	}
-	return true;
-}
-
-/*
- * The client sends one image, unpacked: a text or a cubin. Of what else a driver takes, it would follow the pointer in a wrapper and
- * believe the lengths in a container: of a client neither may be had. Both begin with bytes that no text begins with.
- */
-static CUresult check_image(const struct srv_module *m)
-{
-	if (m->bytes >= SELFMAG && !memcmp(m->image, ELFMAG, SELFMAG)) {
-		if (!driver_takes_elf())
-			return CUDA_ERROR_NO_BINARY_FOR_GPU;
-		return whole_elf(m) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
-	}
-	for (unsigned i = 0; i < 4 && m->image[i]; i++)
-		if (m->image[i] & 0x80)
-			return CUDA_ERROR_INVALID_IMAGE;
-	return CUDA_SUCCESS;
-}
-
 static CUresult load(struct srv_module *m, char *log)
 {
-	CUjit_option option[26];
-	void *value[26];
+	CUjit_option option[28];
+	void *value[28];
 	unsigned n = m->noptions;
 	CUresult r;
 
 	/* A text must end, whatever the client sent. */
 	m->image[m->bytes] = 0;
-	r = check_image(m);
+	r = image_check(m->image, m->bytes);
 	if (r)
 		return r;
 	memcpy(option, m->option, n * sizeof(*option));
 	memcpy(value, m->value, n * sizeof(*value));
+	m->info = calloc(1, LOG_BYTES);
+	if (m->info) {
+		option[n] = CU_JIT_INFO_LOG_BUFFER;
+		value[n++] = m->info;
+		option[n] = CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES;
+		value[n++] = (void *)(uintptr_t)LOG_BYTES;
+	}
 	option[n] = CU_JIT_ERROR_LOG_BUFFER;
 	value[n++] = log;
 	option[n] = CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
@@ -428,6 +368,18 @@ void srv_LOAD_TABLE(struct srv_call *c)
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 	else
 		fill_recv(c, m, a.off);
+}
+
+/* What the JIT had to say of a module that it loaded. */
+void srv_LOAD_LOG(struct srv_call *c)
+{
+	struct rec_LOAD_LOG a;
+	MODULE_REF *m = NULL;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, false)))
+		return;
+	if (m->info)
+		srv_answer(c, m->info, strnlen(m->info, LOG_BYTES - 1));
 }
 
 void srv_UNLOAD(struct srv_call *c)

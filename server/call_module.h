@@ -26,6 +26,7 @@ struct srv_module {
 	unsigned noptions;
 	CUjit_option option[24];
 	void *value[24];
+	char *info;	 /* log */
 	CUresult status; /* of the parts before END */
 	void *real;	 /* CUmodule or CUlibrary; NULL until END succeeded */
 	uint32_t nfuncs, nparams;
@@ -34,6 +35,13 @@ struct srv_module {
 	uint8_t *table; /* as the client gets it */
 	uint64_t table_bytes;
 };
+
+#define IMAGE_MAX (2ull << 30)
+
+/* call_image.c: what a driver may be given of what a client sent. */
+CUresult image_check(const uint8_t *image, uint64_t bytes);
+bool image_is_elf(const uint8_t *image, uint64_t bytes);
+bool image_option(uint32_t option); /* its value is a number, and the driver writes nothing there */
 
 /* A call's hold on a module, let go where the variable ends. */
 #define MODULE_REF __attribute__((cleanup(module_put))) struct srv_module

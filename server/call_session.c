@@ -4,6 +4,7 @@
 #include <string.h>
 #include "api/hello.h"
 #include "server/call_array.h"
+#include "server/call_link.h"
 #include "server/call_module.h"
 #include "server/session.h"
 
@@ -239,6 +240,8 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 		module_drop(s, real, false);
 	if (kind == KIND_mipmap)
 		mipmap_drop(s, real);
+	if (kind == KIND_linkstate)
+		link_drop(real);
 }
 
 static void forget(struct srv_session *s, uint64_t ctx)

@@ -158,6 +158,12 @@ static void drop_event(struct rgpu_obj *obj, void *context)
 	handle_free(obj);
 }
 
+static void drop_link(struct rgpu_obj *obj, void *context)
+{
+	if (obj->context == context)
+		link_forget(obj);
+}
+
 /* The context's objects died with it at the server. */
 static void forget_objects(struct ctx *x)
 {
@@ -166,6 +172,7 @@ static void forget_objects(struct ctx *x)
 	stream_forget_words(x->legacy);
 	texture_drop_context(x->obj);
 	array_drop_context(x->obj);
+	handle_each(KIND_linkstate, drop_link, x->obj);
 	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);

@@ -45,26 +45,48 @@ static int unpack(const struct fatbin_entry *e, const void **image, size_t *byte
 	return 0;
 }
 
+/* As fatbin_pick(): the best image that the device takes. */
+static int pick(const struct device *d, const void *data, size_t len, struct fatbin_entry *best)
+{
+	unsigned major = d->props.attrs[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+	unsigned minor = d->props.attrs[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+	int r = 0;
+
+	if (d->session->images & RGPU_IMAGE_ELF)
+		r = fatbin_pick(data, len, FATBIN_ELF, major, minor, best);
+	return r ? r : fatbin_pick(data, len, FATBIN_PTX, major, minor, best);
+}
+
+const void *const *image_prelinked(const struct device *d, const void *code)
+{
+	const void *const *list;
+	struct fatbin_entry e;
+
+	if (image_kind(code, SIZE_MAX) != IMAGE_WRAPPER || !(list = fatbin_prelinked(code)))
+		return NULL;
+	return pick(d, fatbin_unwrap(code), SIZE_MAX, &e) ? NULL : list;
+}
+
+int image_try_fatbin(const struct device *d, const void *data, size_t len, const void **image, size_t *bytes, void **owned)
+{
+	struct fatbin_entry best;
+	int r = pick(d, data, len, &best);
+
+	*owned = NULL;
+	return r > 0 ? unpack(&best, image, bytes, owned) : r < 0 ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
 static int from_fatbin(const struct device *d, const void *data, const void **image, size_t *bytes, void **owned)
 {
 	unsigned major = d->props.attrs[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
 	unsigned minor = d->props.attrs[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
-	struct fatbin_entry best;
-	int r = 0;
+	int r = image_try_fatbin(d, data, SIZE_MAX, image, bytes, owned);
 
-	if (d->session->images & RGPU_IMAGE_ELF)
-		r = fatbin_pick(data, SIZE_MAX, FATBIN_ELF, major, minor, &best);
-	if (!r)
-		r = fatbin_pick(data, SIZE_MAX, FATBIN_PTX, major, minor, &best);
-	if (r < 0)
-		return CUDA_ERROR_INVALID_IMAGE;
-	if (!r) {
+	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
 		rgpu_err("the program's fat binary has no image for compute capability %u.%u%s; compile it with -gencode "
 			 "arch=compute_75,code=compute_75 or newer",
 			 major, minor, d->session->images & RGPU_IMAGE_ELF ? "" : " as PTX, which is all that the soft GPU runs");
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	}
-	return unpack(&best, image, bytes, owned);
+	return r;
 }
 
 int image_choose(const struct device *d, const void *code, const void **image, size_t *bytes, void **owned)

@@ -34,7 +34,8 @@ static int load(struct rgpu_call *c, bool library, const void *code, struct load
 	const void *image;
 	size_t bytes;
 	void *owned;
-	int r = image_choose(d, code, &image, &bytes, &owned);
+	const void *const *list = image_prelinked(d, code);
+	int r = list ? image_link(c, d, list, &image, &bytes, &owned) : image_choose(d, code, &image, &bytes, &owned);
 
 	if (!r)
 		r = module_load(c, library, image, bytes, o, m);
@@ -71,8 +72,8 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-/* The whole file, with a NUL behind it. */
-static int read_file(const char *name, char **out)
+
+int file_read(const char *name, char **out, size_t *bytes)
 {
 	FILE *f = fopen(name, "rb");
 	long n = 0;
@@ -87,19 +88,21 @@ static int read_file(const char *name, char **out)
 		*out = NULL;
 	}
 	fclose(f);
+	*bytes = n;
 	return *out ? 0 : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
 	struct rgpu_call c;
+	size_t bytes;
 	char *image;
 	int r = enter(&c);
 
 	if (!r && (!module || !fname))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = read_file(fname, &image);
+		r = file_read(fname, &image, &bytes);
 	if (r)
 		return r;
 	r = cuModuleLoadData(module, image);
@@ -358,13 +361,14 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_o
 			       unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
 			       unsigned int numLibraryOptions)
 {
+	size_t bytes;
 	char *image;
 	int r = process_ready();
 
 	if (!r && (!library || !fileName))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = read_file(fileName, &image);
+		r = file_read(fileName, &image, &bytes);
 	if (r)
 		return r;
 	r = cuLibraryLoadData(library, image, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues,

@@ -28,6 +28,7 @@ int func_use(const void *handle, struct func **f, uint64_t *wire, struct rgpu_ob
 /* Only a CUkernel. */
 int kernel_use(CUkernel kernel, struct func **f, uint64_t *wire);
 
+void link_forget(struct rgpu_obj *link); /* its context died */
 void module_drop_context(struct rgpu_obj *context); /* it died, and its modules with it */
 
 /*
@@ -36,5 +37,9 @@ void module_drop_context(struct rgpu_obj *context); /* it died, and its modules 
  */
 struct device;
 int image_choose(const struct device *d, const void *code, const void **image, size_t *bytes, void **owned);
+/* The same of a container of @len bytes at most, and no line is said when it has none for the device. */
+int image_try_fatbin(const struct device *d, const void *data, size_t len, const void **image, size_t *bytes, void **owned);
+/* A program's device code that was not linked when it was built: a list of containers that ends with NULL. NULL: another image. */
+const void *const *image_prelinked(const struct device *d, const void *code);
 
 #endif

@@ -37,21 +37,43 @@ struct module {
 	struct alias *aliases;
 };
 
-/* Options that cuModuleLoadDataEx and cuLibraryLoadData understand: numbers travel, logs come back. */
+/* A log buffer of the program's. */
+struct jit_log {
+	char *text;
+	size_t room;
+	void **size; /* where the caller's option value is: the log's size is written there */
+};
+
+enum { LOG_INFO, LOG_ERROR };
+
+/* Options that cuModuleLoadDataEx, cuLibraryLoadData and the linker understand: numbers travel, logs come back. */
 struct load_options {
 	unsigned n;
 	struct {
 		uint32_t option;
 		uint64_t value;
-	} list[32];
-	char *error_log;
-	size_t error_room;
-	void **error_size; /* where the caller's option value is: the log's size is written there */
-	char *info_log;
-	void **info_size;
+	} list[24];
+	struct jit_log log[2];
+	void **wall_time;
+	double begun;
 };
 
 int load_options_read(struct load_options *o, unsigned n, const CUjit_option *options, void **values);
+void wall_time_begin(struct load_options *o);
+void wall_time_end(const struct load_options *o);
+void log_put(const struct jit_log *l, const char *text, size_t len);
+/* Asks for a log (LOAD_LOG, LINK_LOG) if the program wants it. A CUresult. */
+int log_fetch(struct rgpu_call *c, uint16_t op, uint64_t handle, uint32_t which, const struct jit_log *l);
+
+/* An image's bytes in pieces: LOAD_DATA or LINK_DATA. A CUresult. */
+int image_send(struct rgpu_call *c, uint16_t op, uint64_t handle, const void *image, size_t bytes);
+
+/* What a wrapper lists that was compiled for linking, when it has no image for the device itself: linked. As image_choose(). */
+int image_link(struct rgpu_call *c, const struct device *d, const void *const *list, const void **image, size_t *bytes,
+	       void **owned);
+
+/* The whole file, with a NUL behind it. A CUresult. */
+int file_read(const char *name, char **out, size_t *bytes);
 
 /* Sends an image, and builds the module from the table that comes back. The call has a session. A CUresult. */
 int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options,

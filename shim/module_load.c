@@ -2,6 +2,7 @@
 /* Sends an image to the server in pieces, and reads the table of its kernels: one round trip. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/handles.h"
@@ -27,20 +28,21 @@ int load_options_read(struct load_options *o, unsigned n, const CUjit_option *op
 	for (unsigned i = 0; i < n; i++) {
 		switch (options[i]) {
 		case CU_JIT_INFO_LOG_BUFFER:
-			o->info_log = values[i];
+			o->log[LOG_INFO].text = values[i];
 			break;
 		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-			o->info_size = &values[i];
+			o->log[LOG_INFO].size = &values[i];
+			o->log[LOG_INFO].room = (uint32_t)(size_t)values[i];
 			break;
 		case CU_JIT_ERROR_LOG_BUFFER:
-			o->error_log = values[i];
+			o->log[LOG_ERROR].text = values[i];
 			break;
 		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-			o->error_size = &values[i];
-			o->error_room = (size_t)values[i];
+			o->log[LOG_ERROR].size = &values[i];
+			o->log[LOG_ERROR].room = (uint32_t)(size_t)values[i];
 			break;
 		case CU_JIT_WALL_TIME:
-			memset(&values[i], 0, sizeof(float)); /* the server's time is not the program's */
+			o->wall_time = &values[i];
 			break;
 		case CU_JIT_TARGET_FROM_CUCONTEXT:
 		case CU_JIT_MAX_REGISTERS:
@@ -62,17 +64,18 @@ int load_options_read(struct load_options *o, unsigned n, const CUjit_option *op
 			o->list[o->n++].value = (uint64_t)values[i];
 			break;
 		default:
-			return rgpu_unsupported("an option of cuModuleLoadDataEx with pointers", NULL);
+			return rgpu_unsupported("a JIT option with pointers", NULL);
 		}
 	}
 	return 0;
 }
 
+_Static_assert(sizeof(struct rec_LOAD_DATA) == sizeof(struct rec_LINK_DATA), "pieces of modules and of links are alike");
+
 static void *begin_data(struct rgpu_call *c, uint64_t module, uint64_t off, uint64_t bytes, unsigned nseg, uint32_t inlined)
 {
 	struct rec_LOAD_DATA *b;
 
-	c->op = OP_LOAD_DATA;
 	b = rgpu_begin(c, 0, nseg, sizeof(*b) + inlined);
 	if (!b)
 		return NULL;
@@ -170,20 +173,64 @@ static int read_rest(struct rgpu_call *c, uint64_t module, struct table *t)
 	return 0;
 }
 
-static void put_log(const struct load_options *o, const char *text, size_t len)
+void log_put(const struct jit_log *l, const char *text, size_t len)
 {
-	if (o->error_log && o->error_room) {
-		if (len >= o->error_room)
-			len = o->error_room - 1;
-		memcpy(o->error_log, text, len);
-		o->error_log[len] = 0;
+	if (!l->text || !l->room)
+		len = 0;
+	else if (len >= l->room)
+		len = l->room - 1;
+	if (l->text && l->room) {
+		memcpy(l->text, text, len);
+		l->text[len] = 0;
 	}
-	if (o->error_size)
-		*(size_t *)o->error_size = o->error_log ? len : 0;
-	if (o->info_log && o->info_size && *(size_t *)o->info_size)
-		*o->info_log = 0;
-	if (o->info_size)
-		*(size_t *)o->info_size = 0;
+	if (l->size)
+		*(size_t *)l->size = len;
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+void wall_time_begin(struct load_options *o)
+{
+	o->begun = now_ms();
+}
+
+void wall_time_end(const struct load_options *o)
+{
+	float ms = now_ms() - o->begun;
+
+	if (o->wall_time)
+		memcpy(o->wall_time, &ms, sizeof(ms));
+}
+
+int log_fetch(struct rgpu_call *c, uint16_t op, uint64_t handle, uint32_t which, const struct jit_log *l)
+{
+	struct rec_LINK_LOG *b;
+	struct fence f = {.room = RGPU_REP_MAX};
+	int r;
+
+	if (!l->text && !l->size)
+		return 0;
+	c->op = op;
+	c->mute = true;
+	b = rgpu_begin(c, RGPU_REC_FENCE, 0, sizeof(*b));
+	if (!b)
+		return c->status;
+	*b = (struct rec_LINK_LOG){.state = handle, .which = which};
+	f.out = malloc(f.room);
+	if (!f.out)
+		f.room = 0;
+	call_expect(c, &f);
+	r = call_wait(c, &f);
+	if (!r)
+		log_put(l, f.out, f.got);
+	free(f.out);
+	return r;
 }
 
 /* The fence: status, logs and the table; @staged: part of it comes in bulk. */
@@ -223,7 +270,8 @@ static int finish(struct rgpu_call *c, uint64_t module, bool staged, const struc
 		r = r ? r : CUDA_ERROR_UNKNOWN;
 		goto out;
 	}
-	put_log(o, (const char *)reply->bytes, r ? f.got - sizeof(reply->head) : 0);
+	log_put(&o->log[LOG_ERROR], (const char *)reply->bytes, r ? f.got - sizeof(reply->head) : 0);
+	log_put(&o->log[LOG_INFO], "", 0);
 	if (r)
 		goto out;
 	t->functions = reply->head.functions;
@@ -327,6 +375,12 @@ struct func *module_func(struct module *m, const char *name)
 	return i ? &m->funcs[i - 1] : NULL;
 }
 
+int image_send(struct rgpu_call *c, uint16_t op, uint64_t handle, const void *image, size_t bytes)
+{
+	c->op = op;
+	return bytes <= INLINE_MAX ? send_inline(c, handle, image, bytes) : send_staged(c, handle, image, bytes);
+}
+
 static int send(struct rgpu_call *c, uint64_t module, bool library, const void *image, size_t bytes, const struct load_options *o)
 {
 	int r;
@@ -339,7 +393,7 @@ static int send(struct rgpu_call *c, uint64_t module, bool library, const void *
 	}
 	if (r)
 		return r;
-	return bytes <= INLINE_MAX ? send_inline(c, module, image, bytes) : send_staged(c, module, image, bytes);
+	return image_send(c, OP_LOAD_DATA, module, image, bytes);
 }
 
 int module_load(struct rgpu_call *c, bool library, const void *image, size_t bytes, struct load_options *options,
@@ -358,11 +412,15 @@ int module_load(struct rgpu_call *c, bool library, const void *image, size_t byt
 	m->obj = handle_new(library ? KIND_library : KIND_module, m->context);
 	if (m->obj) {
 		m->obj->data = m;
+		wall_time_begin(options);
 		r = send(c, m->obj->handle, library, image, bytes, options);
 		if (!r)
 			r = finish(c, m->obj->handle, bytes > INLINE_MAX, options, &t);
 		if (!r)
 			r = build(m, &t);
+		if (!r)
+			r = log_fetch(c, OP_LOAD_LOG, m->obj->handle, LOG_INFO, &options->log[LOG_INFO]);
+		wall_time_end(options);
 		if (r) {
 			struct rgpu_call end = {.op = OP_UNLOAD, .session = c->session, .context = c->context, .ctx = c->ctx};
 

@@ -34,6 +34,13 @@ $(E2E_DIR)/vadd_static: tests/e2e/vadd.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -I. -o $@ $<
 
+# Device code that is linked at run time. libcudadevrt is of no use in it, and not everybody has one.
+E2E_PROGRAMS += $(E2E_DIR)/separate
+
+$(E2E_DIR)/separate: tests/e2e/separate.cu tests/e2e/separate_half.cu tests/e2e/e2e.h
+	@mkdir -p $(@D)
+	$(E2E_NVCC) -rdc=true -cudadevrt none -gencode arch=compute_75,code=compute_75 -o $@ $(filter %.cu,$^)
+
 $(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $< -L$(B)/lib -l:libcublas.so.13 -Xlinker -rpath-link -Xlinker $(B)/lib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
 
-API_TESTS := device errors procaddr context memory pool vmm copy stream module launch hostfunc texture cublas session hostile
+API_TESTS := device errors procaddr context memory pool vmm copy stream module launch link hostfunc texture cublas session hostile
 API_TEST_B := $(B)/tests/api
 
 $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
@@ -11,6 +11,20 @@ $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
 $(API_TEST_B)/kernels.fatbin: tests/api/kernels.cu
 	@mkdir -p $(@D)
 	$(NVCC) -fatbin -o $@ $<
+
+$(API_TEST_B)/link_half.o: tests/api/link_half.cu
+	@mkdir -p $(@D)
+	$(NVCC) -dc -gencode arch=compute_75,code=compute_75 -o $@ $<
+
+$(API_TEST_B)/link_half.fatbin: tests/api/link_half.cu
+	@mkdir -p $(@D)
+	$(NVCC) -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 -o $@ $<
+
+$(API_TEST_B)/link_half.a: $(API_TEST_B)/link_half.o
+	@rm -f $@
+	ar rcs $@ $<
+
+$(B)/tests/api-link: $(patsubst %,$(API_TEST_B)/link_half.%,o a fatbin)
 
 # What the programs start and load.
 API_TEST_NEEDS := $(B)/bin/rgpu-server $(B)/lib/libsoftgpu.so $(B)/lib/libsoftcublas.so $(B)/tests/libnulldrv.so \
