@@ -5,11 +5,13 @@ E2E_DIR := $(B)/tests/e2e
 E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 
 # Runtime API; the cuBLAS one links ours by its real name.
-E2E_CU := vadd matmul reduce histogram handoff twodev threads errors ordered polling
+E2E_CU := vadd matmul reduce histogram handoff twodev threads errors ordered polling texture
 # Driver API.
 E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv
 
 E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
+
+$(E2E_DIR)/texture: E2E_NVCC += --extended-lambda -Wno-deprecated-declarations
 
 $(E2E_CU:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices: count, choose, flags, limits, attributes by number, synchronise, reset; versions and the profiler's switches. */
-#include "shim/cudart/cudart.h"
+#include "shim/cudart/channel.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -119,24 +119,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 	TRY(check(device));
 	if (!width || !d)
 		return cudart_fail(cudaErrorInvalidValue);
-	n = !!d->x + !!d->y + !!d->z + !!d->w;
-	switch (d->f) {
-	case cudaChannelFormatKindSigned:
-		format = d->x == 8    ? CU_AD_FORMAT_SIGNED_INT8
-			 : d->x == 16 ? CU_AD_FORMAT_SIGNED_INT16
-				      : CU_AD_FORMAT_SIGNED_INT32;
-		break;
-	case cudaChannelFormatKindUnsigned:
-		format = d->x == 8    ? CU_AD_FORMAT_UNSIGNED_INT8
-			 : d->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16
-				      : CU_AD_FORMAT_UNSIGNED_INT32;
-		break;
-	case cudaChannelFormatKindFloat:
-		format = d->x == 16 ? CU_AD_FORMAT_HALF : CU_AD_FORMAT_FLOAT;
-		break;
-	default:
-		return cudart_fail(cudaErrorInvalidChannelDescriptor);
-	}
+	TRY(cudart_format(d, &format, &n));
 	return cudart_done(drv.cuDeviceGetTexture1DLinearMaxWidth(width, format, n, device));
 }
 

@@ -177,8 +177,3 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
 	TRY(cudart_context());
 	return cudart_fail(cudart_symbol(symbol, &p, size));
 }
-
-struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)
-{
-	return (struct cudaChannelFormatDesc){.x = x, .y = y, .z = z, .w = w, .f = f};
-}

@@ -11,6 +11,7 @@ passes "runtime: reduction by warp shuffles" $(gpu) $E2E/reduce
 passes "runtime: histogram with atomics" $(gpu) $E2E/histogram
 passes "runtime: clusters and distributed shared memory" $(gpu) $E2E/cluster
 passes "runtime: stream-ordered allocation, and another device's pool" $(gpu) $E2E/ordered
+passes "runtime: arrays, textures and surfaces" $(gpu) $E2E/texture
 passes "cuBLAS: sgemm" $(gpu) $E2E/sgemm
 passes "runtime: every call of its unit test" $(gpu) $E2E/cudart_api
 passes "runtime: device code linked at run time" $(gpu) $E2E/separate
