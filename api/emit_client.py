@@ -191,7 +191,10 @@ def exported(table, row, kinds):
             continue
         rest = ', '.join(f'{ctype(a, kinds)}{a.name}' for a in row.args if a.name not in al.fixed) or 'void'
         values = ', '.join(f'({ctype(a, kinds).strip()}){al.fixed[a.name]}' if a.name in al.fixed else a.name for a in row.args)
-        out += [f'{table.status} {al.name}({rest})', '{', f'\treturn do_{row.name}({values});', '}', '']
+        call = f'do_{row.name}({values})'
+        if al.settles:
+            call = f'rgpu_settle({call}, {al.settles}, {al.fixed[row.ctx_arg]})'
+        out += [f'{table.status} {al.name}({rest})', '{', f'\treturn {call};', '}', '']
     return out
 
 

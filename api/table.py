@@ -8,7 +8,9 @@ A table is text, one statement a logical line; a line that begins with a blank c
                                        a handle: values 0 … N − 1 are no handles but names of the API (NULL, legacy …);
                                        fields are words that the client keeps with it
     row ID NAME MODE [OPTIONS] (ARGS) test TEST
-    alias NAME of ROW (ARG=VALUE, …)   one more symbol: ROW with an argument fixed to a constant
+    alias NAME of ROW (ARG=VALUE, …) [settles ARG]
+                                       one more symbol: ROW with an argument fixed to a constant; when the program itself can look at
+                                       ARG, it waits for the stream (rgpu_settle)
     driver NAME …                      also wanted from the driver, for hand-written server code
     driver? NAME …                     the same, NULL where a driver lacks it
     never NAME because "REASON"        can never be forwarded
@@ -87,8 +89,8 @@ class Row:
 
 
 class Alias:
-    def __init__(self, name, row, fixed, line):
-        self.name, self.row, self.fixed, self.line = name, row, fixed, line
+    def __init__(self, name, row, fixed, settles, line):
+        self.name, self.row, self.fixed, self.settles, self.line = name, row, fixed, settles, line
 
 
 class Table:
@@ -222,9 +224,9 @@ class Parser:
         self.t.never.append((m[1], m[2]))
 
     def alias(self, rest, _):
-        m = re.fullmatch(r'(\w+)\s+of\s+(\w+)\s*\((.*)\)', rest)
+        m = re.fullmatch(r'(\w+)\s+of\s+(\w+)\s*\((.*)\)(?:\s+settles\s+(\w+))?', rest)
         if not m:
-            self.refuse('want "alias NAME of ROW (ARG=VALUE, …)"')
+            self.refuse('want "alias NAME of ROW (ARG=VALUE, …) [settles ARG]"')
         row = self.t.row(m[2])
         if not row:
             self.refuse(f'alias of {m[2]}, which is no row above')
@@ -237,8 +239,10 @@ class Parser:
             if not arg or arg.dir != 'in' or not (arg.base in SCALARS or arg.base == 'kind'):
                 self.refuse(f'"{part}": want ARG=NUMBER with a scalar or handle argument of {m[2]}')
             fixed[a[1]] = int(a[2])
+        if m[4] and (not row.arg(m[4]) or row.arg(m[4]).base != 'dptr' or not row.ctx_arg or row.ctx_arg not in fixed):
+            self.refuse(f'settles {m[4]}: want a device address of {m[2]}, and the stream fixed')
         self.claim(m[1])
-        self.t.aliases.append(Alias(m[1], row, fixed, self.line))
+        self.t.aliases.append(Alias(m[1], row, fixed, m[4], self.line))
 
     def row(self, rest, _):
         m = re.fullmatch(r'(-|\d+)\s+(\w+)\s+(\w+)((?:\s+[\w?=]+)*)\s*\((.*)\)\s*test\s+([\w-]+)', rest)

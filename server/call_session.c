@@ -124,7 +124,7 @@ void srv_UNLEASE(struct srv_call *c)
 		return;
 	pthread_mutex_lock(&s->lock);
 	pthread_rwlock_wrlock(&s->ranges_lock);
-	mine = ranges_drop(&s->leases, a.addr, a.bytes, false, &e);
+	mine = ranges_drop(&s->leases, a.addr, a.bytes, SRV_RANGE_LEASE, &e);
 	pthread_rwlock_unlock(&s->ranges_lock);
 	if (mine) {
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
@@ -328,7 +328,7 @@ static CUresult make_visible(struct srv_session *s, unsigned owner, unsigned to)
 	if (!(s->device[owner].visible_to & 1u << to)) {
 		s->device[owner].visible_to |= 1u << to;
 		for (unsigned i = 0; i < s->leases.n && !r; i++)
-			if (s->leases.list[i].device == owner && !s->leases.list[i].owner)
+			if (s->leases.list[i].device == owner && s->leases.list[i].what == SRV_RANGE_LEASE)
 				r = set_access(s, s->leases.list[i].addr, s->leases.list[i].bytes, owner);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -83,9 +83,11 @@ void srv_MEM_MAP(struct srv_call *c)
 		r = drv_cuda.cuMemMap(a.addr, a.bytes, 0, p->real, 0);
 		if (!r) {
 			pthread_rwlock_wrlock(&s->ranges_lock);
-			listed = ranges_add(
-				&s->leases,
-				&(struct srv_range_entry){.addr = a.addr, .bytes = a.bytes, .device = p->device, .owner = p});
+			listed = ranges_add(&s->leases, &(struct srv_range_entry){.addr = a.addr,
+										  .bytes = a.bytes,
+										  .device = p->device,
+										  .what = SRV_RANGE_PHYS,
+										  .owner = p});
 			pthread_rwlock_unlock(&s->ranges_lock);
 			p->refs += listed;
 			if (!listed) {
@@ -109,7 +111,7 @@ void srv_MEM_UNMAP(struct srv_call *c)
 		return;
 	pthread_mutex_lock(&s->lock);
 	pthread_rwlock_wrlock(&s->ranges_lock);
-	mine = ranges_drop(&s->leases, a.addr, a.bytes, true, &e);
+	mine = ranges_drop(&s->leases, a.addr, a.bytes, SRV_RANGE_PHYS, &e);
 	pthread_rwlock_unlock(&s->ranges_lock);
 	if (mine) {
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
@@ -128,7 +130,7 @@ static bool is_mapped(struct srv_session *s, uint64_t addr, uint64_t bytes)
 
 		if (e->addr != addr)
 			continue;
-		if (!e->owner || e->bytes > bytes)
+		if (e->what != SRV_RANGE_PHYS || e->bytes > bytes)
 			return false;
 		addr += e->bytes;
 		bytes -= e->bytes;
@@ -181,7 +183,7 @@ void srv_MEM_RETAIN(struct srv_call *c)
 	}
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->leases.n && !p; i++)
-		if (s->leases.list[i].owner && a.addr - s->leases.list[i].addr < s->leases.list[i].bytes)
+		if (s->leases.list[i].what == SRV_RANGE_PHYS && a.addr - s->leases.list[i].addr < s->leases.list[i].bytes)
 			p = s->leases.list[i].owner;
 	if (p)
 		r = drv_cuda.cuMemRetainAllocationHandle(&p->real, (void *)a.addr);

@@ -269,11 +269,11 @@ bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t byte
 	return bytes && bytes <= s->window_bytes && addr >= s->window && addr - s->window <= s->window_bytes - bytes;
 }
 
-bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, bool owned, struct srv_range_entry *out)
+bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, enum srv_range_what what, struct srv_range_entry *out)
 {
 	unsigned at = above(r, addr);
 
-	if (!at-- || r->list[at].addr != addr || r->list[at].bytes != bytes || !r->list[at].owner == owned)
+	if (!at-- || r->list[at].addr != addr || r->list[at].bytes != bytes || r->list[at].what != what)
 		return false;
 	*out = r->list[at];
 	memmove(&r->list[at], &r->list[at + 1], (r->n - at - 1) * sizeof(*r->list));
@@ -415,6 +415,7 @@ int srv_session_open(struct srv_session **out, const struct rgpu_start *start, c
 	pthread_rwlock_init(&s->ranges_lock, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->print_lock, NULL);
+	pthread_mutex_init(&s->shared_lock, NULL);
 	hosts_init(&s->hosts);
 	if (!r) {
 		r = srv_session_join(s, start->device);

@@ -56,10 +56,17 @@ struct srv_ctx {
 	bool unlisted; /* there was no memory to list one */
 };
 
+enum srv_range_what {
+	SRV_RANGE_LEASE,
+	SRV_RANGE_PHYS,	  /* the program mapped it itself */
+	SRV_RANGE_SHARED, /* a twin of the program's memory */
+};
+
 struct srv_range_entry {
 	uint64_t addr, bytes;
 	unsigned device;
-	void *owner;  /* globals: the module; leases: the physical memory that the program mapped there itself, else NULL */
+	enum srv_range_what what;
+	void *owner;  /* globals: the module; SRV_RANGE_PHYS: the physical memory */
 	uint64_t ctx; /* globals: the context that it is of */
 };
 
@@ -85,7 +92,9 @@ struct srv_session {
 	uint64_t window, window_bytes;
 	unsigned ndevices;
 	struct srv_device device[SRV_DEVICES_MAX];
-	atomic_bool per_thread;	    /* some lane used its per-thread default stream: no other thread can ask about that */
+	atomic_bool per_thread;	     /* some lane used its per-thread default stream: no other thread can ask about that */
+	pthread_mutex_t shared_lock; /* shared; inside lock */
+	struct srv_shared *shared;
 	pthread_mutex_t print_lock; /* text */
 	char *text;
 	size_t text_len, text_room;
@@ -110,8 +119,8 @@ void ctx_forget_current(void);
 bool ranges_add(struct srv_ranges *r, const struct srv_range_entry *e); /* false: it overlaps another, or no memory */
 /* All of a module, or of a context. */
 void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx);
-/* That very entry; one with an owner, or one without. */
-bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, bool owned, struct srv_range_entry *out);
+/* That very entry. */
+bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, enum srv_range_what what, struct srv_range_entry *out);
 bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t bytes);
 
 /* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */

@@ -8,6 +8,7 @@
 #include "shim/cuda_api.h"
 #include "shim/handles.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/thread.h"
 
 /* Stands for the streams that are names and no objects. Never written. */
@@ -85,6 +86,19 @@ int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int128 len)
 	return len > 0 && allocs_cover(addr, len) ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
+int rgpu_settle(int status, uint64_t addr, uint64_t stream)
+{
+	struct rgpu_call c;
+	int r;
+
+	if (status || !shared_has(addr))
+		return status;
+	r = rgpu_enter(&c, RGPU_NO_OP);
+	if (!r)
+		r = ctx_use(&c, NULL);
+	return r ? r : stream_sync(&c, stream);
+}
+
 void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 {
 	size_t len = sizeof(struct rgpu_rec) + nseg * sizeof(struct rgpu_seg) + body;
@@ -99,6 +113,11 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 	if (c->context && ctx_of(c->context)->fault) {
 		c->status = ctx_of(c->context)->fault;
 		return NULL;
+	}
+	if (shared_any() && c->context && shared_before(c->op)) {
+		c->status = shared_push(c->session, false);
+		if (c->status)
+			return NULL;
 	}
 	len = (len + RGPU_REC_ALIGN - 1) & ~(size_t)(RGPU_REC_ALIGN - 1);
 	if (len > RGPU_REC_MAX) {
@@ -130,6 +149,8 @@ static bool keeps_memory(uint16_t op)
 	case OP_EVENT_WATCH:
 	case OP_STREAM_WATCH:
 	case OP_MEMORY_WATCH:
+	case OP_SHARE_UP:
+	case OP_SHARE_DOWN:
 	case OP_cuMemGetInfo_v2:
 	case OP_cuMemsetD8Async:
 	case OP_cuMemsetD32Async:
@@ -160,6 +181,8 @@ static void mark_busy(struct rgpu_call *c)
 	if (!c->settles)
 		atomic_fetch_add(&ctx_of(c->context)->work, 1);
 	heap_busy(ctx_of(c->context)->device, atomic_load(&c->session->counter));
+	if (shared_any() && shared_before(c->op))
+		shared_watch(c->session);
 }
 
 uint64_t call_publish(struct rgpu_call *c, bool place)
@@ -215,9 +238,14 @@ void call_expect(struct rgpu_call *c, struct fence *f)
 int rgpu_fence(struct rgpu_call *c, void *out, size_t room)
 {
 	struct fence f = {.out = out, .room = room};
+	int r;
 
 	if (room)
 		memset(out, 0, room);
 	call_expect(c, &f);
-	return call_wait(c, &f);
+	r = call_wait(c, &f);
+	/* The program has seen work end: what that wrote for it is here before the call returns. */
+	if (!r && shared_any() && shared_after(c->op))
+		r = shared_pull(c->session, false);
+	return r;
 }

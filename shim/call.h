@@ -66,6 +66,9 @@ RGPU_PRIVATE_API void rgpu_retire(struct rgpu_obj *obj);
 /* [addr, addr + len) lies in one allocation: else INVALID_VALUE. A negative length is one. */
 RGPU_PRIVATE_API int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int128 len);
 
+/* @status of a call that wrote to @addr in @stream; when the program itself can look there, it has been written first. */
+RGPU_PRIVATE_API int rgpu_settle(int status, uint64_t addr, uint64_t stream);
+
 /*
  * Room for a record in this thread's ring: segments first (rgpu_segs), then @body bytes, whose address is returned. NULL:
  * c->status says why. Waits while the ring is full. Exactly one of send, part and fence follows.

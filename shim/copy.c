@@ -10,6 +10,7 @@
 #include "shim/hostfunc.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/staging.h"
 
 #define INLINE_UP   (32u << 10)
@@ -138,6 +139,7 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	struct ctx *x;
 	enum wait w;
 	uint32_t bo;
+	bool twin;
 	int r;
 
 	if (!bytes)
@@ -152,6 +154,12 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 		r = stream_sync(c, stream);
 	if (r)
 		return r;
+	/* What the program wrote there before comes first. */
+	twin = shared_has(dst);
+	if (twin)
+		r = shared_push(c->session, false);
+	if (r)
+		return r;
 	x = ctx_of(c->context);
 	work = atomic_load(&x->work);
 	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
@@ -163,6 +171,8 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w);
 	if (!r && w == WAIT_ANSWER && stream == 0)
 		ctx_settled(x, work);
+	if (!r && sync && shared_any() && (twin || w == WAIT_ANSWER))
+		r = shared_pull(c->session, false);
 	return r;
 }
 
@@ -327,6 +337,9 @@ int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes,
 
 	if (!bytes)
 		return 0;
+	r = shared_has(src) ? shared_push(c->session, false) : 0;
+	if (r)
+		return r;
 	c->settles = sync;
 	if (pinned_bo(dst, bytes, &bo, &off) && (!sync || bytes > INLINE_DOWN))
 		r = down_pinned(c, dst, bo, off, src, bytes, stream, sync);
@@ -337,5 +350,7 @@ int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes,
 	/* The legacy stream's copy comes after all that others were given, but for those that do not take part in its order. */
 	if (!r && sync && stream == 0)
 		ctx_settled(ctx_of(c->context), work);
+	if (!r && sync && shared_any())
+		r = shared_pull(c->session, false);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include "shim/module.h"
 #include "shim/ordered.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/thread.h"
 #include "shim/watch.h"
 
@@ -177,6 +178,7 @@ static void forget_objects(struct ctx *x)
 	module_drop_context(x->obj);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);
 	heap_drop_context(x->obj);
+	shared_drop_context(x->obj);
 }
 
 static int retain_locked(struct device *d)

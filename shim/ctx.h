@@ -56,6 +56,8 @@ int ctx_use(struct rgpu_call *c, CUcontext ctx);
 
 /* Waits until all contexts of the device have done what they were given; parked memory is then free. A CUresult. */
 int ctx_sync_device(struct device *d);
+/* The same for all devices of the session that have work. */
+int sync_devices(struct rgpu_session *s);
 /* cuCtxSynchronize of the call's context. */
 int ctx_sync(struct rgpu_call *c);
 

@@ -5,6 +5,7 @@
 #include "shim/ctx.h"
 #include "shim/handles.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/unsupported.h"
 #include "shim/watch.h"
 
@@ -189,7 +190,8 @@ CUresult cuEventQuery(CUevent hEvent)
 		return rpc_cuEventQuery(&c, wire);
 	switch (look(obj, &turn)) {
 	case WATCH_DONE:
-		return session_take_pending(c.session, c.op);
+		r = session_take_pending(c.session, c.op);
+		return r || !shared_any() ? r : shared_pull(c.session, false);
 	case WATCH_QUIET:
 		return CUDA_ERROR_NOT_READY;
 	default:

@@ -26,9 +26,11 @@ int window_open(struct rgpu_session *s); /* a CUresult */
 #define HEAP_SMALL (1u << 20)
 
 enum block_kind {
-	BLOCK_HEAP,   /* a piece of a segment, in use or free */
-	BLOCK_GLOBAL, /* a module's variable */
-	BLOCK_VMM,    /* physical memory that the program mapped itself */
+	BLOCK_HEAP,    /* a piece of a segment, in use or free */
+	BLOCK_GLOBAL,  /* a module's variable */
+	BLOCK_VMM,     /* physical memory that the program mapped itself */
+	BLOCK_MANAGED, /* shared.h */
+	BLOCK_MAPPED,  /* page-locked host memory that kernels reach: shared.h */
 };
 
 struct block {

@@ -10,6 +10,7 @@
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/pinned.h"
+#include "shim/shared.h"
 #include "shim/staging.h"
 #include "shim/thread.h"
 
@@ -121,12 +122,19 @@ static void returned(void)
 
 static void call(const struct hostfunc *f, int status)
 {
+	struct rgpu_session *s = process_get()->session;
+
+	/* It may look at what the stream wrote, and what it writes itself is for what comes later in the stream. */
+	if (shared_any())
+		shared_pull(s, true);
 	thread_get()->in_host_function = true;
 	if (f->fn)
 		f->fn(f->data);
 	else
 		f->callback(f->stream, (CUresult)status, f->data);
 	thread_get()->in_host_function = false;
+	if (shared_any())
+		shared_push(s, true);
 }
 
 /*

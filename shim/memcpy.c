@@ -4,7 +4,9 @@
 #include "rgpu_rpc.h"
 #include "shim/copy.h"
 #include "shim/ctx.h"
+#include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 
 #define LEGACY	   ((CUstream)0)
 #define PER_THREAD CU_STREAM_PER_THREAD
@@ -17,14 +19,46 @@ static int enter(struct rgpu_call *c, CUstream hStream, uint64_t *wire)
 	return r ? r : rgpu_use(c, KIND_stream, hStream, true, wire, &obj);
 }
 
+/* The end of copies that kernels reach, too, is memory that the program looks at: it waits where the call promises that. */
+static int between(struct rgpu_call *c, uint64_t dst, uint64_t src, size_t bytes, uint64_t stream, bool sync)
+{
+	int r = rgpu_check_range(c, dst, bytes);
+
+	if (!r)
+		r = rgpu_check_range(c, src, bytes);
+	if (r || !bytes)
+		return r;
+	c->op = OP_D2D;
+	r = rpc_D2D(c, dst, src, bytes, stream);
+	return !r && sync && (shared_has(dst) || shared_has(src)) ? stream_sync(c, stream) : r;
+}
+
+/* Host memory that has a twin is copied there, in the order of the stream: kernels before it may write it. */
+static bool twin_of(const void *p, size_t bytes, uint64_t *dev)
+{
+	struct pinned m;
+
+	if (!shared_any())
+		return false;
+	*dev = (uint64_t)p;
+	if (shared_has(*dev))
+		return true;
+	if (!pinned_find(p, &m) || !m.mirror || (uint64_t)p - m.range.start + bytes > m.range.bytes)
+		return false;
+	*dev = m.mirror + ((uint64_t)p - m.range.start);
+	return true;
+}
+
 static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hStream, bool sync)
 {
 	struct rgpu_call c;
-	uint64_t stream;
+	uint64_t stream, twin;
 	int r = enter(&c, hStream, &stream);
 
 	if (!r && !src && bytes)
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && twin_of(src, bytes, &twin))
+		return between(&c, dst, twin, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, dst, bytes);
 	return r ? r : copy_to_device(&c, dst, src, bytes, stream, sync);
@@ -33,31 +67,26 @@ static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hS
 static int to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream hStream, bool sync)
 {
 	struct rgpu_call c;
-	uint64_t stream;
+	uint64_t stream, twin;
 	int r = enter(&c, hStream, &stream);
 
 	if (!r && !dst && bytes)
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && twin_of(dst, bytes, &twin))
+		return between(&c, twin, src, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, src, bytes);
 	return r ? r : copy_to_host(&c, dst, src, bytes, stream, sync);
 }
 
 /* Between two places of device memory nobody waits, with and without Async in the name, as documented. */
-static int on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream)
+static int on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream, bool sync)
 {
 	struct rgpu_call c;
 	uint64_t stream;
 	int r = enter(&c, hStream, &stream);
 
-	if (!r)
-		r = rgpu_check_range(&c, dst, bytes);
-	if (!r)
-		r = rgpu_check_range(&c, src, bytes);
-	if (r || !bytes)
-		return r;
-	c.op = OP_D2D;
-	return rpc_D2D(&c, dst, src, bytes, stream);
+	return r ? r : between(&c, dst, src, bytes, stream, sync);
 }
 
 static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t bytes, CUstream hStream)
@@ -123,7 +152,7 @@ static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream,
 	int r;
 
 	if (d && s)
-		return on_device(dst, src, bytes, hStream);
+		return on_device(dst, src, bytes, hStream, sync);
 	if (d)
 		return to_device(dst, (const void *)src, bytes, hStream, sync);
 	if (s)
@@ -187,22 +216,22 @@ CUresult cuMemcpyDtoHAsync_v2_ptsz(void *dst, CUdeviceptr src, size_t n, CUstrea
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return on_device(dst, src, n, LEGACY);
+	return on_device(dst, src, n, LEGACY, false);
 }
 
 CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return on_device(dst, src, n, PER_THREAD);
+	return on_device(dst, src, n, PER_THREAD, false);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
 {
-	return on_device(dst, src, n, hStream);
+	return on_device(dst, src, n, hStream, false);
 }
 
 CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)
 {
-	return on_device(dst, src, n, hStream ? hStream : PER_THREAD);
+	return on_device(dst, src, n, hStream ? hStream : PER_THREAD, false);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t n)

@@ -8,6 +8,7 @@
 #include "shim/ctx.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 
 #define SPAN_WASTE 4	       /* a copy down may fetch this many times its bytes to be one round trip */
 #define SPAN_FREE  (64u << 10) /* so small that nobody asks */
@@ -49,6 +50,7 @@ static int end_of(struct end *e, const struct said *s)
 	switch (s->type) {
 	case CU_MEMORYTYPE_HOST:
 		e->at = (uint64_t)s->host;
+		e->device = shared_has(e->at); /* its twin, in the stream's order */
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 		e->at = s->device;
@@ -273,6 +275,8 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 		for (uint64_t y = 0; y < b->height && !r; y++)
 			r = row(&c, b, dst + y * b->dst.pitch, src + y * b->src.pitch, stream, sync);
 	}
+	if (!r && sync && (shared_has(b->dst.at) || shared_has(b->src.at)))
+		r = stream_sync(&c, stream);
 	return r;
 }
 

@@ -3,6 +3,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/watch.h"
 
 static int enter(struct rgpu_call *c, uint16_t op)
@@ -46,6 +47,14 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 	return r;
 }
 
+/* Its place is given to others at once, so nothing may work with it any longer. */
+static int free_managed(struct rgpu_call *c, uint64_t addr)
+{
+	int r = sync_devices(c->session), e = shared_free(addr, true);
+
+	return e ? e : r;
+}
+
 CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct rgpu_call c;
@@ -55,7 +64,8 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 		return r;
 	if (!dptr)
 		return CUDA_SUCCESS;
-	return heap_free(dptr);
+	r = heap_free(dptr);
+	return r && allocs_at(dptr, BLOCK_MANAGED) ? free_managed(&c, dptr) : r;
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)

@@ -8,6 +8,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
+#include "shim/shared.h"
 #include "shim/unsupported.h"
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
@@ -60,7 +61,7 @@ void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, u
 	pthread_rwlock_unlock(&lock);
 }
 
-static int sync_devices(struct rgpu_session *s)
+int sync_devices(struct rgpu_session *s)
 {
 	int r = 0;
 
@@ -153,9 +154,14 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
-	/* CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY says so, too. */
-	if (Flags & CU_MEMHOSTALLOC_DEVICEMAP)
-		return rgpu_unsupported("cuMemHostAlloc with CU_MEMHOSTALLOC_DEVICEMAP", NULL);
+	if (Flags & CU_MEMHOSTALLOC_DEVICEMAP) {
+		uint64_t addr;
+
+		r = shared_alloc(ctx_of(c.context)->device, c.context, bytesize, false, Flags, &addr);
+		if (!r)
+			*pp = (void *)addr;
+		return r;
+	}
 	m = calloc(1, sizeof(*m));
 	if (!m || bytesize + page < bytesize) {
 		free(m);
@@ -209,10 +215,17 @@ CUresult cuMemFreeHost(void *p)
 		r = ctx_use(&c, NULL);
 	if (r)
 		return r;
-	m = take(p, false);
-	if (!m)
+	m = shared_has((uint64_t)p) ? NULL : take(p, false);
+	if (!m && !allocs_at((uint64_t)p, BLOCK_MAPPED))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sync_devices(c.session);
+	if (!m) {
+		int e = shared_free((uint64_t)p, false);
+
+		return e ? e : r;
+	}
+	if (m->mirror)
+		shared_unmirror(m->mirror);
 	/*
 	 * A context that failed does not wait. Its records must have left all the same, and their answers come, before the memory
 	 * goes: this fence comes after all of them, whatever their context.
@@ -226,27 +239,61 @@ CUresult cuMemFreeHost(void *p)
 
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
+	struct shared *s;
 	struct pinned m;
 	int r = process_ready();
 
 	if (r)
 		return r;
+	s = (struct shared *)allocs_at((uint64_t)p, BLOCK_MAPPED);
+	if (pFlags && s) {
+		*pFlags = s->flags;
+		return CUDA_SUCCESS;
+	}
 	if (!pFlags || !pinned_find(p, &m) || !m.bo.handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pFlags = m.flags;
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Page-locked memory that was not asked for as mapped, and registered memory, gets its twin now. Its address there is another, as
+ * CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM says.
+ */
+static int mirror(struct rgpu_call *c, void *p, uint64_t *addr)
+{
+	struct pinned *m;
+	int r = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_rwlock_wrlock(&lock);
+	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
+	if (m) {
+		r = m->mirror ? 0
+			      : shared_mirror(ctx_of(c->context)->device, c->context, (void *)m->range.start, m->range.bytes,
+					      &m->mirror);
+		*addr = m->mirror + ((uint64_t)p - m->range.start);
+	}
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
-	struct pinned m;
-	int r = process_ready();
+	struct rgpu_call c;
+	uint64_t addr = (uint64_t)p;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
 
+	if (!r)
+		r = ctx_use(&c, NULL);
 	if (r)
 		return r;
-	if (!pdptr || Flags || !pinned_find(p, &m))
+	if (!pdptr || Flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return rgpu_unsupported("cuMemHostGetDevicePointer", NULL);
+	if (!shared_has(addr))
+		r = mirror(&c, p, &addr);
+	if (!r)
+		*pdptr = addr;
+	return r;
 }
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
@@ -260,8 +307,8 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		r = ctx_use(&c, NULL);
 	if (!r && (!p || !bytesize || (uint64_t)p + bytesize < (uint64_t)p || Flags & ~0xfu))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && Flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY))
-		r = rgpu_unsupported("cuMemHostRegister of memory that kernels access", NULL);
+	if (!r && Flags & CU_MEMHOSTREGISTER_IOMEMORY)
+		r = rgpu_unsupported("cuMemHostRegister of I/O memory", NULL);
 	if (r)
 		return r;
 	m = calloc(1, sizeof(*m));
@@ -298,6 +345,10 @@ CUresult cuMemHostUnregister(void *p)
 	m = take(p, true);
 	if (!m)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (m->mirror) {
+		r = sync_devices(process_get()->session);
+		shared_unmirror(m->mirror);
+	}
 	free(m);
-	return CUDA_SUCCESS;
+	return r;
 }

@@ -13,6 +13,7 @@ struct pinned {
 	struct rgpu_bo bo; /* handle 0: registered memory of the program */
 	struct rgpu_obj *context;
 	unsigned flags;
+	uint64_t mirror; /* where kernels reach it: its twin's address; 0: nobody has asked */
 	/*
 	 * Asynchronous copies to here that nobody has waited for yet: of this stream, of several streams of this context
 	 * (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none.

@@ -4,6 +4,7 @@
 #include "shim/ctx.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 
 /* What a pointer is. */
 struct pointer {
@@ -30,6 +31,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 {
 	struct rgpu_obj *context = p->device ? p->b.context : p->m.context;
 	bool mapped = p->device && p->b.kind == BLOCK_VMM;
+	bool twin = p->device && (p->b.kind == BLOCK_MANAGED || p->b.kind == BLOCK_MAPPED);
 	uint64_t start, bytes;
 
 	if (!p->device && !p->host)
@@ -40,18 +42,19 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 			return CUDA_ERROR_INVALID_VALUE; /* it is of no context */
 		ANSWER(CUcontext, context->handle);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		ANSWER(unsigned int, p->device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+		ANSWER(unsigned int, p->device && p->b.kind != BLOCK_MAPPED ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		if (!p->device)
-			return CUDA_ERROR_INVALID_VALUE; /* no device can reach host memory yet */
-		ANSWER(CUdeviceptr, ptr);
+		if (!p->device && !p->m.mirror)
+			return CUDA_ERROR_INVALID_VALUE; /* nobody has asked for one: cuMemHostGetDevicePointer */
+		ANSWER(CUdeviceptr, p->device ? ptr : p->m.mirror + (ptr - p->m.range.start));
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!p->host)
+		if (!p->host && !twin)
 			return CUDA_ERROR_INVALID_VALUE;
-		ANSWER(void *, ptr);
+		ANSWER(void *, twin ? shared_host(ptr) : (void *)ptr);
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		ANSWER(unsigned long long, p->device ? p->b.id : p->m.range.start);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		ANSWER(int, p->device && p->b.kind == BLOCK_MANAGED);
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:

@@ -7,6 +7,7 @@
 #include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/thread.h"
 #include "shim/watch.h"
 
@@ -293,7 +294,8 @@ static int query(CUstream hStream)
 	words = words_of(&c, obj, wire);
 	switch (look(words, work)) {
 	case WATCH_DONE:
-		return session_take_pending(c.session, c.op);
+		r = session_take_pending(c.session, c.op);
+		return r || !shared_any() ? r : shared_pull(c.session, false);
 	case WATCH_QUIET:
 		return CUDA_ERROR_NOT_READY;
 	default:

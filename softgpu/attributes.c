@@ -104,6 +104,7 @@ CUresult device_attribute(int *value, CUdevice_attribute attr, const struct devi
 		[CU_DEVICE_ATTRIBUTE_NUMA_CONFIG] = CU_DEVICE_NUMA_CONFIG_NONE,
 		[CU_DEVICE_ATTRIBUTE_NUMA_ID] = -1,
 		[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] = -1,
+		[CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
 	};
 
 	if ((unsigned int)attr >= CU_DEVICE_ATTRIBUTE_MAX || !attr)

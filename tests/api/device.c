@@ -83,8 +83,8 @@ int main(void)
 	is_int(v, 32, "warp size");
 	is_cu(cuDeviceGetAttribute(&v, 100000, 0), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0), CUDA_ERROR_INVALID_VALUE);
-	is_cu(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0), CUDA_SUCCESS);
-	is_int(v, 0, "what is not there yet is not claimed");
+	is_cu(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0), CUDA_SUCCESS);
+	is_int(v, 0, "what is not there is not claimed");
 	is_cu(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 0), CUDA_SUCCESS);
 	is_int(v, 1, "addresses are unified");
 	is_cu(cuDeviceComputeCapability(&a, &b, 0), CUDA_SUCCESS);

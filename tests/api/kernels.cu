@@ -63,3 +63,20 @@ extern "C" __global__ void wait_for(volatile int *flag, int *out)
 		;
 	*out = 5;
 }
+
+// The host counts up in *ask, the kernel answers in *answer.
+extern "C" __global__ void answer(volatile int *ask, volatile int *answer, int rounds)
+{
+	for (int i = 1; i <= rounds; i++) {
+		while (*ask < i)
+			;
+		*answer = 10 * i;
+		__threadfence_system();
+	}
+}
+
+extern "C" __global__ void add(int *p, long long n, int v)
+{
+	for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x)
+		p[i] += v;
+}

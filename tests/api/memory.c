@@ -65,8 +65,7 @@ static void host_memory(void)
 	is_cu(cuMemHostGetFlags(&flags, mine), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemHostAlloc(&q, 100, 64), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemHostAlloc(&q, 0, 0), CUDA_ERROR_INVALID_VALUE);
-	is_cu(cuMemHostAlloc(&q, 100, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
-	is_cu(cuMemHostGetDevicePointer(&d, p, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemHostGetDevicePointer(&d, p, 1), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemHostGetDevicePointer(&d, mine, 0), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemFreeHost((char *)p + 8), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
@@ -75,7 +74,7 @@ static void host_memory(void)
 	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
 	is_cu(cuMemHostRegister(mine, sizeof(mine), 0), CUDA_SUCCESS);
 	is_cu(cuMemHostRegister(mine + 100, 8, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	is_cu(cuMemHostRegister(mine, 8, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuMemHostRegister(mine, 8, CU_MEMHOSTREGISTER_IOMEMORY), CUDA_ERROR_NOT_SUPPORTED);
 	is_cu(cuMemHostUnregister(mine + 1), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	is_cu(cuMemHostUnregister(mine), CUDA_SUCCESS);
 	is_cu(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/* Memory that program and kernels share: mapped, registered and managed. */
+#include <time.h>
+#include "tests/api/serve.h"
+
+#define BIG (3 << 20) /* of ints: more than travels in one piece */
+
+static CUfunction add, answer;
+
+static void load(void)
+{
+	static char text[1 << 20];
+	CUmodule m;
+	int fd = open(built("tests/api/kernels.ptx"), O_RDONLY);
+
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		exit(1);
+	must(cuModuleLoadData(&m, text));
+	must(cuModuleGetFunction(&add, m, "add"));
+	must(cuModuleGetFunction(&answer, m, "answer"));
+}
+
+/* p[i] += v on the device, which nobody waits for. */
+static void plus(CUdeviceptr p, long long n, int v, CUstream s)
+{
+	void *args[] = {&p, &n, &v};
+
+	must(cuLaunchKernel(add, 32, 1, 1, 128, 1, 1, 0, s, args, NULL));
+}
+
+static long sum_wrong(const int *p, long n, int first, int step)
+{
+	long bad = 0;
+
+	for (long i = 0; i < n; i++)
+		bad += p[i] != first + step * (int)i;
+	return bad;
+}
+
+static void attributes(void)
+{
+	int v = 0;
+
+	must(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0));
+	is_int(v, 1, "host memory can be mapped");
+	must(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0));
+	is_int(v, 1, "memory can be managed");
+	must(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));
+	is_int(v, 0, "but is the program's only while the device is idle");
+	must(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0));
+	is_int(v, 0, "registered memory has another address on the device");
+}
+
+static void mapped(void)
+{
+	unsigned flags = 0, type = 0;
+	CUdeviceptr d = 0, other;
+	void *host = NULL;
+	int *p;
+
+	is_cu(cuMemHostAlloc((void **)&p, BIG * sizeof(int), CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
+	is_cu(cuMemHostGetDevicePointer(&d, p, 0), CUDA_SUCCESS);
+	ok(d == (CUdeviceptr)p, "one address for both");
+	is_cu(cuMemHostGetFlags(&flags, p + 5), CUDA_SUCCESS);
+	is_int(flags, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE, "its flags");
+	must(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d + 4));
+	is_int(type, CU_MEMORYTYPE_HOST, "it is host memory");
+	must(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, d + 4));
+	ok(host == p + 1, "with an address of the host's");
+	for (int i = 0; i < BIG; i++)
+		p[i] = i;
+	plus(d, BIG, 7, NULL);
+	must(cuCtxSynchronize());
+	is_int(sum_wrong(p, BIG, 7, 1), 0, "all that the program wrote was there, and what the kernel made of it is here");
+	p[1000] = -7;
+	plus(d, BIG, 1, NULL);
+	must(cuStreamSynchronize(NULL));
+	is_int(p[1000], -6, "again, for one word");
+	is_int(p[BIG - 1], BIG + 7, "and the rest");
+	/* In stream order behind a kernel, though the host's copy is old at the call. */
+	must(cuMemAlloc(&other, BIG * sizeof(int)));
+	plus(d, BIG, 1, NULL);
+	is_cu(cuMemcpyHtoDAsync(other, p, BIG * sizeof(int), NULL), CUDA_SUCCESS);
+	plus(other, BIG, 1000, NULL);
+	is_cu(cuMemcpyDtoH(p, other, BIG * sizeof(int)), CUDA_SUCCESS);
+	is_int(p[2], 2 + 9 + 1000, "a copy from there and back");
+	is_int(p[BIG - 1], BIG - 1 + 9 + 1000, "to the end");
+	is_cu(cuMemsetD32(d + 40, 3, 2), CUDA_SUCCESS);
+	ok(p[9] == 9 + 1009 && p[10] == 3 && p[11] == 3 && p[12] == 12 + 1009, "a memset has happened when it returns");
+	is_cu(cuMemFreeHost(p + 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
+	is_cu(cuMemFreeHost(p), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(other));
+}
+
+/* Many small ones, of which each is its own. */
+static void many(void)
+{
+	enum { N = 300 };
+	static int *p[N];
+	long bad = 0;
+
+	for (int i = 0; i < N; i++) {
+		must(cuMemHostAlloc((void **)&p[i], 4 + i, CU_MEMHOSTALLOC_DEVICEMAP));
+		*p[i] = i;
+	}
+	for (int i = 0; i < N; i += 3)
+		plus((CUdeviceptr)p[i], 1, 1000, NULL);
+	must(cuCtxSynchronize());
+	for (int i = 0; i < N; i++) {
+		bad += *p[i] != (i % 3 ? i : i + 1000);
+		must(cuMemFreeHost(p[i]));
+	}
+	is_int(bad, 0, "three hundred small ones");
+}
+
+static void registered(void)
+{
+	int *mine = malloc(BIG * sizeof(int)), *at = mine + 3;
+	CUdeviceptr d = 0, again = 0;
+	void *pinned;
+
+	for (int i = 0; i < BIG; i++)
+		mine[i] = 2 * i;
+	is_cu(cuMemHostGetDevicePointer(&d, at, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister(at, (BIG - 10) * sizeof(int), CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_SUCCESS);
+	is_cu(cuMemHostGetDevicePointer(&d, at, 0), CUDA_SUCCESS);
+	is_cu(cuMemHostGetDevicePointer(&again, at + 100, 0), CUDA_SUCCESS);
+	ok(d && again == d + 400, "an inner address has its own");
+	plus(d, BIG - 10, 5, NULL);
+	must(cuCtxSynchronize());
+	is_int(sum_wrong(at, BIG - 10, 6 + 5, 2), 0, "the kernel worked on it");
+	ok(mine[2] == 4 && mine[BIG - 7] == 2 * (BIG - 7), "and on nothing beside it");
+	at[8] = 1;
+	plus(d, 20, 1, NULL);
+	must(cuCtxSynchronize());
+	is_int(at[8], 2, "what was written since is there");
+	is_cu(cuMemHostUnregister(at), CUDA_SUCCESS);
+	is_cu(cuMemHostUnregister(at), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	free(mine);
+	must(cuMemHostAlloc(&pinned, 4096, 0));
+	is_cu(cuMemHostGetDevicePointer(&d, pinned, 0), CUDA_SUCCESS);
+	*(int *)pinned = 40;
+	plus(d, 1, 2, NULL);
+	must(cuCtxSynchronize());
+	is_int(*(int *)pinned, 42, "page-locked memory, mapped when somebody asked");
+	is_cu(cuMemFreeHost(pinned), CUDA_SUCCESS);
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+/* Until *p is @want, or for a minute: no time is asserted. */
+static bool comes(volatile int *p, int want)
+{
+	for (int i = 0; i < 600000 && *p != want; i++)
+		nap();
+	return *p == want;
+}
+
+static void polled(void)
+{
+	volatile int *ask;
+	CUdeviceptr a, b;
+	int rounds = 20, good = 0;
+	void *args[] = {&a, &b, &rounds};
+	CUstream s;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuMemHostAlloc((void **)&ask, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	a = (CUdeviceptr)ask;
+	b = a + 4; /* the two ends write words side by side */
+	ask[0] = ask[1] = 0;
+	must(cuLaunchKernel(answer, 1, 1, 1, 1, 1, 1, 0, s, args, NULL));
+	for (int i = 1; i <= rounds; i++) {
+		ask[0] = i;
+		good += comes(&ask[1], 10 * i);
+	}
+	is_int(good, rounds, "a kernel that runs and the program, in turns");
+	is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
+	/* The same with streams instead of kernels. */
+	ask[0] = ask[1] = 0;
+	must(cuStreamWaitValue32(s, a, 3, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuStreamWriteValue32(s, b, 4, 0));
+	is_cu(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	ask[0] = 3;
+	ok(comes(&ask[1], 4), "a stream that waits for a flag, and sets one");
+	must(cuStreamSynchronize(s));
+	must(cuMemFreeHost((void *)ask));
+	must(cuStreamDestroy(s));
+}
+
+static int seen;
+
+static void CUDA_CB look(void *p)
+{
+	seen = *(int *)p;
+	*(int *)p = 50;
+}
+
+static void managed(void)
+{
+	CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, host = {CU_MEM_LOCATION_TYPE_HOST, 0};
+	int by[3] = {9, 9, 9}, v = 9, yes = 0;
+	CUdeviceptr d, small;
+	CUevent e;
+	CUstream s;
+	int *p;
+
+	is_cu(cuMemAllocManaged(&d, 16, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemAllocManaged(&d, 0, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemAllocManaged(&d, BIG * sizeof(int), CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+	is_cu(cuMemAllocManaged(&small, 64, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+	must(cuPointerGetAttribute(&yes, CU_POINTER_ATTRIBUTE_IS_MANAGED, d + 8));
+	is_int(yes, 1, "a pointer knows that it is managed");
+	p = (int *)d;
+	for (int i = 0; i < BIG; i++)
+		p[i] = 3 * i;
+	is_cu(cuMemPrefetchAsync(d, BIG * sizeof(int), here, 0, NULL), CUDA_SUCCESS);
+	plus(d, BIG, 1, NULL);
+	plus(d, BIG, 1, NULL);
+	must(cuCtxSynchronize());
+	is_int(sum_wrong(p, BIG, 2, 3), 0, "two kernels on what the program wrote");
+	p[5] = 0;
+	plus(d, BIG, 1, NULL);
+	must(cuEventCreate(&e, 0));
+	must(cuEventRecord(e, NULL));
+	while ((yes = cuEventQuery(e)) == CUDA_ERROR_NOT_READY)
+		nap();
+	is_int(yes, 0, "asked for until it is done");
+	ok(p[5] == 1 && p[6] == 21, "then the values are there");
+	/* A host function between two kernels. */
+	*(int *)small = 1;
+	must(cuStreamCreate(&s, 0));
+	plus(small, 1, 9, s);
+	must(cuLaunchHostFunc(s, look, (void *)small));
+	plus(small, 1, 9, s);
+	must(cuStreamSynchronize(s));
+	is_int(seen, 10, "a host function sees what came before it");
+	is_int(*(int *)small, 59, "and what comes after it sees the function's");
+	is_cu(cuStreamAttachMemAsync(s, small, 0, CU_MEM_ATTACH_SINGLE), CUDA_SUCCESS);
+	is_cu(cuStreamAttachMemAsync(NULL, small, 0, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuStreamAttachMemAsync(s, small + 4, 0, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+	plus(d, BIG, 1, NULL);
+	*(int *)small = 5;
+	plus(small, 1, 1, s);
+	must(cuStreamSynchronize(s));
+	is_int(*(int *)small, 6, "attached to a stream it is the program's while others work");
+	is_cu(cuMemAdvise(d, BIG * sizeof(int), CU_MEM_ADVISE_SET_READ_MOSTLY, here), CUDA_SUCCESS);
+	is_cu(cuMemAdvise(d, BIG * sizeof(int), CU_MEM_ADVISE_SET_ACCESSED_BY, here), CUDA_SUCCESS);
+	is_cu(cuMemAdvise(d, BIG * sizeof(int), CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host), CUDA_SUCCESS);
+	is_cu(cuMemAdvise(d, BIG * sizeof(int) + 1, CU_MEM_ADVISE_SET_READ_MOSTLY, here), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, d, BIG), CUDA_SUCCESS);
+	is_int(v, 1, "read mostly");
+	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, d, BIG), CUDA_SUCCESS);
+	is_int(v, CU_DEVICE_CPU, "preferred on the host");
+	is_cu(cuMemRangeGetAttribute(by, sizeof(by), CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, d, BIG), CUDA_SUCCESS);
+	ok(by[0] == 0 && by[1] == CU_DEVICE_INVALID && by[2] == CU_DEVICE_INVALID, "accessed by one device");
+	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, d, BIG), CUDA_SUCCESS);
+	is_int(v, 0, "prefetched to it");
+	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)&v, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFree(d), CUDA_SUCCESS);
+	is_cu(cuMemFree(d), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFree(small), CUDA_SUCCESS);
+	must(cuStreamDestroy(s));
+}
+
+/* Without such memory nothing is asked for its sake. */
+static void free_of_charge(void)
+{
+	CUdeviceptr d;
+	long before;
+
+	must(cuMemAlloc(&d, 4096));
+	must(cuMemsetD32(d, 0, 1024));
+	must(cuCtxSynchronize());
+	before = rgpuRoundTrips(NULL);
+	plus(d, 4, 1, NULL);
+	must(cuCtxSynchronize());
+	is_int(rgpuRoundTrips(NULL) - before, 1, "launch and wait: one round trip");
+	is_int(rgpuRoundTrips("SHARE_DOWN"), 0, "none of them about shared memory");
+	must(cuMemFree(d));
+}
+
+int main(void)
+{
+	serve(NULL, 2);
+	primary();
+	load();
+	attributes();
+	free_of_charge();
+	managed();
+	mapped();
+	many();
+	registered();
+	polled();
+	return tap_done();
+}
