@@ -155,7 +155,7 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	if (r)
 		return r;
 	/* What the program wrote there before comes first. */
-	twin = shared_has(dst);
+	twin = !dst.box && shared_has(dst.at);
 	if (twin)
 		r = shared_push(c->session, false);
 	if (r)
@@ -337,7 +337,7 @@ int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes,
 
 	if (!bytes)
 		return 0;
-	r = shared_has(src) ? shared_push(c->session, false) : 0;
+	r = !src.box && shared_has(src.at) ? shared_push(c->session, false) : 0;
 	if (r)
 		return r;
 	c->settles = sync;

@@ -224,8 +224,10 @@ static int copy_array(struct rgpu_call *c, const struct box *b, uint64_t stream,
 	struct pinned p;
 	int r = 0;
 
-	if (host->device || host->is_array)
-		return box_there(c, b, stream);
+	if (host->device || host->is_array) {
+		r = box_there(c, b, stream);
+		return !r && sync && !host->is_array && shared_has(host->at) ? stream_sync(c, stream) : r;
+	}
 	if ((b->height == 1 || host->pitch == b->width) && (b->depth == 1 || host->slice == slice))
 		return b->dst.is_array
 			       ? copy_up(c, (struct remote){0, &whole}, (const void *)host->at, slice * b->depth, stream, sync)
