@@ -50,8 +50,9 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
-PTX_CASES := int float half cvt setp mem
-PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma
+PTX_CASES := int float half cvt setp mem atom warp
+PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
+	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
