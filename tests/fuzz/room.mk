@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# Fuzzers of softgpu's loader: make check replays their corpus, check-long runs them (scripts/fuzz).
+
+# Replay: the target with an ordinary main, over the corpus in the tree.
+FUZZ_TARGETS := ptx fatbin
+FUZZ_LINK_ptx := $(B)/softgpu/libptx.a
+FUZZ_LINK_fatbin := $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS)
+FUZZ_LIBS := -Wl,--wrap=log_line -llz4 -lzstd -lpthread -lm
+
+$(B)/tests/fuzz-%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/fuzz.h tests/tap.h $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(SOFTGPU_CFLAGS) -DCORPUS='"tests/fuzz/corpus/$*"' $(LDFLAGS) -o $@ \
+		$< tests/fuzz/replay.c $(FUZZ_LINK_$*) $(FUZZ_LIBS)
+
+UNIT_TESTS += $(FUZZ_TARGETS:%=$(B)/tests/fuzz-%)
+
+# The fuzzers: everything by clang, with coverage for libFuzzer but in the instructions' handlers, whose choice says nothing new.
+FUZZ_CC ?= clang-14
+FUZZ_B := $(B)/fuzz
+FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_CFLAGS = -std=gnu17 -O1 -g -w -D_GNU_SOURCE -DFUZZING -Iuapi -I$(B)/gen -I. $(SOFTGPU_CFLAGS) $(PTX_FP) $(FUZZ_SAN) -MMD -MP
+FUZZ_COVER := -fsanitize=fuzzer-no-link
+
+FUZZ_PTX_OBJS := $(filter-out $(FUZZ_B)/softgpu/ptx/ops_%,$(PTX_SRC:%.c=$(FUZZ_B)/%.o))
+FUZZ_OPS_OBJS := $(patsubst %.c,$(FUZZ_B)/%.op,$(filter softgpu/ptx/ops_%,$(PTX_SRC))) \
+	$(foreach v,v2 v3 v4,$(PTX_LEVEL_SRC:%.c=$(FUZZ_B)/%.$(v).op))
+FUZZ_DRV_OBJS := $(SOFTGPU_SRCS:%=$(FUZZ_B)/softgpu/%.o) $(FUZZ_B)/lib/fatbin.o $(FUZZ_B)/softgpu/api_stubs.op $(FUZZ_B)/softgpu/api_table.op
+
+$(FUZZ_B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_COVER) -c -o $@ $<
+
+$(FUZZ_B)/softgpu/ptx/ops_%.op: softgpu/ptx/ops_%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -march=x86-64-v2 -c -o $@ $<
+
+define FUZZ_LEVEL
+$(FUZZ_B)/softgpu/ptx/%.$(1).op: softgpu/ptx/%.c
+	@mkdir -p $$(@D)
+	$$(FUZZ_CC) $$(FUZZ_CFLAGS) $$(PTX_FLAGS_$(1)) -DLEVEL=$(1) -c -o $$@ $$<
+endef
+$(foreach v,v2 v3 v4,$(eval $(call FUZZ_LEVEL,$(v))))
+
+$(FUZZ_B)/softgpu/api_%.op: $(SOFTGPU_B)/api_%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -c -o $@ $<
+
+$(FUZZ_B)/gen/tests/fuzz/ptx_words.h: tests/fuzz/words.py $(wildcard softgpu/ptx/*.[ch] softgpu/ptx/*.def)
+	@mkdir -p $(@D)
+	$(PY) $< $(filter %.c %.def,$^) >$@.tmp && mv $@.tmp $@
+
+$(FUZZ_B)/tests/fuzz/ptx_mutate.o: $(FUZZ_B)/gen/tests/fuzz/ptx_words.h
+$(FUZZ_B)/tests/fuzz/ptx_mutate.o: FUZZ_CFLAGS += -I$(FUZZ_B)/gen
+
+$(FUZZ_B)/fuzz-ptx: $(FUZZ_B)/tests/fuzz/ptx.o $(FUZZ_B)/tests/fuzz/ptx_mutate.o $(FUZZ_PTX_OBJS) $(FUZZ_OPS_OBJS)
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LIBS)
+
+$(FUZZ_B)/fuzz-fatbin: $(FUZZ_B)/tests/fuzz/fatbin.o $(FUZZ_DRV_OBJS) $(FUZZ_PTX_OBJS) $(FUZZ_OPS_OBJS)
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LIBS)
+
+LONG += fuzz-ptx fuzz-fatbin
+.PHONY: long-fuzz-ptx long-fuzz-fatbin
+long-fuzz-%:
+	scripts/fuzz $*
