@@ -26,3 +26,4 @@ $(B)/lib/libcublas.so.13: $(SHIM_CUBLAS_OBJS) $(B)/lib/libcuda.so.1 shim/libcubl
 ALL += $(B)/lib/libcuda.so.1 $(B)/lib/libcublas.so.13
 
 -include shim/cudart/cudart.mk
+-include shim/jit/jit.mk

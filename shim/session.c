@@ -206,3 +206,13 @@ int session_take_pending(struct rgpu_session *s, uint16_t op)
 		return 0;
 	return atomic_exchange(&s->pending[lib], 0);
 }
+
+int rgpuTakesPtxOnly(void)
+{
+	struct rgpu_session *s;
+
+	if (process_init())
+		return 0;
+	s = process_get()->session;
+	return !session_start(s) && !(s->images & RGPU_IMAGE_ELF);
+}

@@ -80,6 +80,9 @@ struct rgpu_lane *session_lane(struct rgpu_session *s, int *err);
 
 void session_lane_back(struct rgpu_lane *l); /* its thread ended */
 
+/* For our libnvrtc and libnvJitLink: whether the server's driver runs PTX and no machine code. Starts the session. */
+RGPU_PRIVATE_API int rgpuTakesPtxOnly(void);
+
 bool session_dead(struct rgpu_session *s);
 /* The session is over for good: says why once (@why, or what the transport knows), and gives the CUresult for it. */
 int session_fail(struct rgpu_session *s, const char *why);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include "lib/fatbin.h"
-#include "softgpu/ptxlink.h"
+#include "lib/ptxlink.h"
 
 #define LOG_BYTES 1024
 

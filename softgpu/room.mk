@@ -6,8 +6,9 @@
 SOFTGPU_B := $(B)/softgpu
 SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
 SOFTGPU_SRCS := arena array attributes batch context copy copyapi device errors event fill function graph graph_run handles image init launch library link \
-	memapi memop memory module occupancy perthread pointer pool primary procaddr ptxlink ptxscan ranges sched stream streamattr texobj vmm
-SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(SOFTGPU_B)/fatbin.o $(GRAPH_OBJS)
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr texobj vmm
+SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(GRAPH_OBJS) \
+	$(SOFTGPU_B)/fatbin.o $(patsubst %,$(SOFTGPU_B)/lib/%.o,ptxlink ptxscan)
 
 $(SOFTGPU_B)/api_%.c: softgpu/gen_api.py softgpu/driver-api.tsv
 	@mkdir -p $(@D)
@@ -22,6 +23,10 @@ $(SOFTGPU_B)/api_%.o: $(SOFTGPU_B)/api_%.c
 	$(CC) $(CFLAGS) -c $< -o $@
 
 $(SOFTGPU_B)/fatbin.o: lib/fatbin.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c $< -o $@
+
+$(SOFTGPU_B)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c $< -o $@
 

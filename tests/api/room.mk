@@ -37,6 +37,18 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 
 $(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx tests/softgpu/drv_texture.c
 
+# Our libnvrtc finds what stands for NVIDIA's in the program's own run path.
+$(B)/tests/fake/libnvrtc.so.13: tests/api/fake_nvrtc.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libnvrtc.so.13 -o $@ $<
+
+$(B)/tests/api-jit: tests/api/jit.c tests/api/serve.h $(JIT_LIBS) $(B)/lib/libcuda.so.1 | $(API_GEN) $(API_TEST_NEEDS) $(B)/tests/fake/libnvrtc.so.13
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libnvrtc.so.13 -l:libnvJitLink.so.13 -l:libcuda.so.1 \
+		-Wl,-rpath,'$$ORIGIN/../lib:$$ORIGIN/fake'
+
+UNIT_TESTS += $(B)/tests/api-jit
+
 # Parts of the shim without a server behind them.
 $(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap allocs ordered ranges handles) | $(API_GEN)
 	@mkdir -p $(@D)

@@ -16,8 +16,8 @@
 
 static const char help[] =
 	"usage: rgpu run [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n\n"
-	"Runs CMD with rgpu's libcuda, libcudart and libcublas before all others: through /dev/rgpuN, or, with\n"
-	"--server and --key, over a TLS connection of its own to an rgpu-server. The exit status is CMD's; 125 when\n"
+	"Runs CMD with rgpu's libcuda, libcudart, libcublas, libnvrtc and libnvJitLink before all others: through\n"
+	"/dev/rgpuN, or, with --server and --key, over a TLS connection of its own to an rgpu-server. The exit status is CMD's; 125 when\n"
 	"rgpu itself failed, 126 when CMD can't be run, 127 when it isn't found.\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
@@ -99,6 +99,25 @@ static int direct(const char *server, const char *key)
 	return 0;
 }
 
+/*
+ * LD_LIBRARY_PATH finds libcuda and libcublas. A program's own run path (wheels have one to their copies) beats it, so the others
+ * are loaded beforehand: the loader then takes them by their names. They are small, and do nothing until they are called.
+ */
+static int preload(const char *dir)
+{
+	static const char *const names[] = {"libcudart.so.13", "libnvrtc.so.13", "libnvJitLink.so.13"};
+	char path[PATH_MAX + 32];
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		if (access(path, R_OK))
+			return fail("%s: %s", path, strerror(errno));
+		if (prepend("LD_PRELOAD", path, ':'))
+			return fail("%s", strerror(errno));
+	}
+	return prepend("LD_LIBRARY_PATH", dir, ':') ? fail("%s", strerror(errno)) : 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -108,7 +127,7 @@ int cmd_run(int argc, char **argv)
 		{0},
 	};
 	const char *server = NULL, *key = NULL;
-	char dir[PATH_MAX], cudart[PATH_MAX + 32];
+	char dir[PATH_MAX];
 	int c, r;
 
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
@@ -139,15 +158,9 @@ int cmd_run(int argc, char **argv)
 	if (!find_libs(dir))
 		return fail("no libcuda.so.1 of ours beside this program, in ../lib/rgpu or ../lib: build or install it");
 
-	/*
-	 * LD_LIBRARY_PATH finds libcuda and libcublas. A program's own run path (wheels have one to their copy) beats it
-	 * for libcudart, so that one is loaded beforehand: the loader then takes it by its name.
-	 */
-	snprintf(cudart, sizeof(cudart), "%s/libcudart.so.13", dir);
-	if (access(cudart, R_OK))
-		return fail("%s: %s", cudart, strerror(errno));
-	if (prepend("LD_LIBRARY_PATH", dir, ':') || prepend("LD_PRELOAD", cudart, ':'))
-		return fail("%s", strerror(errno));
+	r = preload(dir);
+	if (r)
+		return r;
 	execvp(argv[optind], argv + optind);
 	r = errno;
 	fail("%s: %s", argv[optind], strerror(r));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* PTX seen from far enough that only its module-level statements and names can be told apart. */
-#ifndef SOFTGPU_PTXSCAN_H
-#define SOFTGPU_PTXSCAN_H
+#ifndef RGPU_LIB_PTXSCAN_H
+#define RGPU_LIB_PTXSCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

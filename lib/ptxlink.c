@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Joins PTX texts: module-level statements are told apart, matched by name, and written out again, those that nobody uses left
  * out. */
-#include "softgpu/ptxlink.h"
+#include "lib/ptxlink.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "softgpu/ptxscan.h"
+#include "lib/ptxscan.h"
 
 /* A name: of one text, or of all of them. */
 struct symbol {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Cuts a PTX text into its module-level statements. */
-#include "softgpu/ptxscan.h"
+#include "lib/ptxscan.h"
 
 #include <ctype.h>
 #include <errno.h>

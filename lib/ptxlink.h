@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Joins PTX texts into one: what a linker does for machine code. */
-#ifndef SOFTGPU_PTXLINK_H
-#define SOFTGPU_PTXLINK_H
+#ifndef RGPU_LIB_PTXLINK_H
+#define RGPU_LIB_PTXLINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
