@@ -16,6 +16,42 @@ kmod:
 # The module's tests, for a guest where they are the proxy themselves. kselftest's own Makefile is beside them.
 KMOD_TESTS += $(patsubst tests/selftests/rgpu/%.c,$(B)/tests/kmod/%,$(filter-out %/nl.c %/stub.c,$(wildcard tests/selftests/rgpu/*.c)))
 
+# The protocol of the rings, in every interleaving.
+UNIT_TESTS += tests/model/ring.t
+
 $(B)/tests/kmod/%: tests/selftests/rgpu/%.c tests/selftests/rgpu/nl.c tests/selftests/rgpu/stub.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $^ -lpthread
+
+# The same tests on kernels that look for faults (scripts/debug-kernel): KASAN, lockdep, leaks, failing allocations, coverage; then
+# random calls for FUZZ_SECS; then data races. `make check-debug`, or one shard of check-long at a time.
+FUZZ_SECS ?= 1800
+KMOD_COVERAGE ?= 80
+
+$(B)/tests/kcov.so: tests/vm/kcov.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared $< -o $@ -ldl
+
+# The module with line numbers, for a debug kernel's build folder.
+.PHONY: kmod-kasan kmod-kcsan
+kmod-kasan kmod-kcsan: kmod-%: $(KMOD_TESTS) $(B)/tests/kcov.so guest-lists
+	scripts/debug-kernel $*
+	$(MAKE) --no-print-directory kmod KDIR="$$(scripts/setup --kernel 6.1-$* kdir)" KMOD_FLAGS=KCFLAGS=-g
+	@printf '%s\n' $(B)/tests/kmod/fuzz $(B)/tests/kmod/stress >$(B)/tests/kmod-random.list
+
+LONG += kmod-kasan-suite kmod-kasan-fuzz kmod-kcsan-suite
+.PHONY: check-debug long-kmod-kasan-suite long-kmod-kasan-fuzz long-kmod-kcsan-suite
+check-debug: long-kmod-kasan-suite long-kmod-kasan-fuzz long-kmod-kcsan-suite
+
+long-kmod-kasan-suite: kmod-kasan
+	rm -rf $(B)/kcov-suite && mkdir -p $(B)/kcov-suite
+	prove --failures --comments tests/long/kasan-suite.t
+	tests/vm/kcov-report $(B)/kmod/*-kasan/rgpu.ko $(B)/kcov-suite $(KMOD_COVERAGE)
+
+long-kmod-kasan-fuzz: kmod-kasan
+	rm -rf $(B)/kcov-fuzz && mkdir -p $(B)/kcov-fuzz
+	RGPU_FUZZ_SECS=$(FUZZ_SECS) prove --failures --comments tests/long/kasan-fuzz.t
+	tests/vm/kcov-report $(B)/kmod/*-kasan/rgpu.ko $(B)/kcov-fuzz
+
+long-kmod-kcsan-suite: kmod-kcsan
+	prove --failures --comments tests/long/kcsan-suite.t
