@@ -13,7 +13,7 @@
 /* NULL when there never was such a channel. The result may be used for as long as the caller holds the session. */
 struct rgpu_channel *rgpu_channel_find(struct rgpu_session *ses, u32 index)
 {
-	u32 n = smp_load_acquire(&ses->nchannels);
+	u32 n = smp_load_acquire(&ses->nchannels); /* and with it the pointers below it */
 
 	return index < n ? ses->channels[array_index_nospec(index, n)] : NULL;
 }
@@ -92,7 +92,7 @@ int rgpu_channel_create(struct rgpu_session *ses, u32 sq_size, u32 cq_size, u32 
 		ch->alive = true;
 		atomic_long_inc(&rgpu_stats.channels);
 		ses->channels[ch->index] = ch;
-		smp_store_release(&ses->nchannels, ch->index + 1);
+		smp_store_release(&ses->nchannels, ch->index + 1); /* for rgpu_channel_find() and the kicks */
 		WRITE_ONCE(ses->kpage->nchannels, ses->nchannels);
 	}
 	mutex_unlock(&ses->lock);
@@ -203,7 +203,7 @@ int rgpu_kick_app(struct rgpu_session *ses, u32 index)
 
 void rgpu_kick_all_apps(struct rgpu_session *ses)
 {
-	u32 i, n = smp_load_acquire(&ses->nchannels);
+	u32 i, n = smp_load_acquire(&ses->nchannels); /* as in rgpu_channel_find() */
 
 	for (i = 0; i < n; i++)
 		rgpu_channel_kick_app(ses->channels[i]);
@@ -211,7 +211,7 @@ void rgpu_kick_all_apps(struct rgpu_session *ses)
 
 void rgpu_kick_all_proxy(struct rgpu_session *ses)
 {
-	u32 i, n = smp_load_acquire(&ses->nchannels);
+	u32 i, n = smp_load_acquire(&ses->nchannels); /* as in rgpu_channel_find() */
 
 	for (i = 0; i < n; i++)
 		set_bit(i, ses->proxy_kicked);

@@ -10,8 +10,12 @@ struct rgpu_stats rgpu_stats;
 
 static int rgpu_ctl_open(struct inode *inode, struct file *file)
 {
-	file->private_data = kzalloc(sizeof(struct rgpu_ctl), GFP_KERNEL_ACCOUNT);
-	return file->private_data ? nonseekable_open(inode, file) : -ENOMEM;
+	struct rgpu_ctl *rc = kzalloc(sizeof(*rc), GFP_KERNEL_ACCOUNT);
+
+	if (!rc)
+		return -ENOMEM;
+	file->private_data = rc;
+	return nonseekable_open(inode, file);
 }
 
 static int rgpu_ctl_release(struct inode *inode, struct file *file)

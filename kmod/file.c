@@ -67,7 +67,7 @@ static int rgpu_release(struct inode *inode, struct file *file)
 /* The file's session; ENOTCONN before SESSION_START or JOIN. It stays for as long as the file is open. */
 static struct rgpu_session *rgpu_file_session(struct rgpu_file *rf)
 {
-	struct rgpu_session *ses = smp_load_acquire(&rf->ses);
+	struct rgpu_session *ses = smp_load_acquire(&rf->ses); /* and with it what START or JOIN made */
 
 	return ses ? ses : ERR_PTR(-ENOTCONN);
 }
@@ -81,7 +81,7 @@ static int rgpu_file_begin(struct rgpu_file *rf)
 static void rgpu_file_end(struct rgpu_file *rf, struct rgpu_session *ses)
 {
 	if (ses)
-		smp_store_release(&rf->ses, ses);
+		smp_store_release(&rf->ses, ses); /* for rgpu_file_session() */
 	else
 		clear_bit(0, &rf->starting);
 }

@@ -217,7 +217,7 @@ struct rgpu_request {
 
 /* The registered proxy, and the queue to it, which is there also while there is no proxy. */
 struct rgpu_proxy {
-	struct mutex reg;
+	struct mutex reg;  /* registrations and changes of devices, one at a time; taken before @lock */
 	struct mutex lock; /* guards all below */
 	bool registered;   /* and with it: */
 	struct sock *sk;   /* a reference; compared, and keeps @net */

@@ -93,7 +93,7 @@ void rgpu_session_set_state(struct rgpu_session *ses, u32 state, s32 reason)
 	if (ses->kpage) {
 		WRITE_ONCE(ses->kpage->reason, reason);
 		WRITE_ONCE(ses->kpage->epoch, ses->epoch);
-		smp_store_release(&ses->kpage->state, state);
+		smp_store_release(&ses->kpage->state, state); /* who reads the new state reads its reason and epoch */
 	}
 	switch (state) {
 	case RGPU_SESSION_RECOVERING:
