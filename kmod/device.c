@@ -81,14 +81,29 @@ static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(sessions);
 
+static const char *const rgpu_policies[] = { [RGPU_POLICY_QUEUE] = "queue", [RGPU_POLICY_FAIL] = "fail" };
+
+static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", rgpu_policies[READ_ONCE(to_rgpu(dev)->policy)]);
+}
+
+static ssize_t policy_store(struct device *dev, struct device_attribute *attr, const char *buf, size_t count)
+{
+	int policy = sysfs_match_string(rgpu_policies, buf);
+
+	if (policy < 0)
+		return policy;
+	mutex_lock(&to_rgpu(dev)->lock);
+	WRITE_ONCE(to_rgpu(dev)->policy, policy);
+	mutex_unlock(&to_rgpu(dev)->lock);
+	return count;
+}
+static DEVICE_ATTR_RW(policy);
+
 static struct attribute *rgpu_device_attrs[] = {
-	&dev_attr_name.attr,
-	&dev_attr_uuid.attr,
-	&dev_attr_server.attr,
-	&dev_attr_mem_total.attr,
-	&dev_attr_state.attr,
-	&dev_attr_sessions.attr,
-	NULL,
+	&dev_attr_name.attr,  &dev_attr_uuid.attr,     &dev_attr_server.attr, &dev_attr_mem_total.attr,
+	&dev_attr_state.attr, &dev_attr_sessions.attr, &dev_attr_policy.attr, NULL,
 };
 ATTRIBUTE_GROUPS(rgpu_device);
 

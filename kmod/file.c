@@ -4,6 +4,7 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "rgpu.h"
@@ -403,11 +404,29 @@ static int rgpu_mmap(struct file *file, struct vm_area_struct *vma)
 	return IS_ERR(ses) ? PTR_ERR(ses) : rgpu_mem_mmap(ses, vma, false);
 }
 
+/* /proc/PID/fdinfo/FD: what `lsof` cannot know. Whoever may read that file may know this. */
+static void rgpu_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	static const char *const states[] = { "starting", "live", "recovering", "failed" };
+	struct rgpu_file *rf = file->private_data;
+	struct rgpu_session *ses = rgpu_file_session(rf);
+
+	seq_printf(m, "rgpu-device:\t%u\n", rf->dev->minor);
+	if (IS_ERR(ses))
+		return;
+	seq_printf(m, "rgpu-session:\t%llx\n", ses->id);
+	seq_printf(m, "rgpu-sid:\t%*phN\n", RGPU_SID_LEN, ses->sid);
+	seq_printf(m, "rgpu-state:\t%s\n", states[READ_ONCE(ses->state)]);
+	seq_printf(m, "rgpu-channels:\t%u\n", READ_ONCE(ses->nchannels));
+	seq_printf(m, "rgpu-memory:\t%llu KiB\n", (u64)atomic64_read(&ses->bytes) >> 10);
+}
+
 const struct file_operations rgpu_file_fops = {
 	.owner = THIS_MODULE,
 	.open = rgpu_open,
 	.release = rgpu_release,
 	.mmap = rgpu_mmap,
+	.show_fdinfo = rgpu_show_fdinfo,
 	.unlocked_ioctl = rgpu_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

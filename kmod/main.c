@@ -21,22 +21,30 @@ unsigned int rgpu_reply_secs = 120;
 module_param_named(reply_secs, rgpu_reply_secs, uint, 0644);
 MODULE_PARM_DESC(reply_secs, "seconds that a start, join or control request waits for its answer (120, 0: for ever)");
 
-unsigned int rgpu_max_sessions = 1024;
-module_param_named(max_sessions, rgpu_max_sessions, uint, 0644);
+struct rgpu_limits rgpu_limits = { .max_sessions = 1024, .max_user_sessions = 256 };
+
+module_param_named(max_sessions, rgpu_limits.max_sessions, uint, 0644);
 MODULE_PARM_DESC(max_sessions, "sessions at one time, with those whose end the proxy did not acknowledge yet (1024)");
 
-unsigned int rgpu_max_user_sessions = 256;
-module_param_named(max_user_sessions, rgpu_max_user_sessions, uint, 0644);
+module_param_named(max_user_sessions, rgpu_limits.max_user_sessions, uint, 0644);
 MODULE_PARM_DESC(max_user_sessions, "of these, how many one user may have (256)");
 
-static unsigned long rgpu_session_mib;
-module_param_named(session_mib, rgpu_session_mib, ulong, 0644);
+module_param_named(max_cgroup_sessions, rgpu_limits.max_cgroup_sessions, uint, 0644);
+MODULE_PARM_DESC(max_cgroup_sessions, "of these, how many one cgroup may have (0: no limit)");
+
+module_param_named(session_mib, rgpu_limits.session_mib, uint, 0644);
 MODULE_PARM_DESC(session_mib, "MiB of rings and buffer objects that one session may have (0: half of the memory)");
+
+module_param_named(user_mib, rgpu_limits.user_mib, uint, 0644);
+MODULE_PARM_DESC(user_mib, "MiB that all sessions of one user may have together (0: no limit)");
+
+module_param_named(cgroup_mib, rgpu_limits.cgroup_mib, uint, 0644);
+MODULE_PARM_DESC(cgroup_mib, "MiB that all sessions started in one cgroup may have together (0: no limit)");
 
 /* In bytes. */
 u64 rgpu_session_limit(void)
 {
-	unsigned long mib = READ_ONCE(rgpu_session_mib);
+	unsigned int mib = READ_ONCE(rgpu_limits.session_mib);
 
 	return mib ? (u64)mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
 }

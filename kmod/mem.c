@@ -17,7 +17,7 @@
 static void rgpu_mem_free(struct kref *ref)
 {
 	struct rgpu_mem *mem = container_of(ref, struct rgpu_mem, ref);
-	s64 bytes = (s64)mem->npages << PAGE_SHIFT;
+	u64 bytes = (u64)mem->npages << PAGE_SHIFT;
 	unsigned long i;
 
 	for (i = 0; i < mem->npages && mem->pages[i]; i++) {
@@ -25,11 +25,7 @@ static void rgpu_mem_free(struct kref *ref)
 		cond_resched();
 	}
 	atomic_long_sub(i, &rgpu_stats.pages);
-	atomic64_sub(bytes, &mem->ses->bytes);
-	if (mem->bo) {
-		atomic64_sub(bytes, &mem->ses->bo_bytes);
-		atomic_long_sub(bytes, &rgpu_stats.bo_bytes);
-	}
+	rgpu_uncharge(mem->ses, bytes, mem->bo);
 	kvfree(mem->pages);
 	rgpu_session_put(mem->ses);
 	kfree(mem);
@@ -43,7 +39,7 @@ void rgpu_mem_put(struct rgpu_mem *mem)
 
 /*
  * Allocates @bytes (a multiple of the page size), zeroed, and charges them to @ses and to the caller's memory cgroup. EDQUOT
- * beyond the session's limit, EINTR when the caller is being killed.
+ * beyond the limit of the session, its user or its cgroup; EINTR when the caller is being killed.
  */
 struct rgpu_mem *rgpu_mem_new(struct rgpu_session *ses, u64 bytes, bool bo)
 {
@@ -51,30 +47,22 @@ struct rgpu_mem *rgpu_mem_new(struct rgpu_session *ses, u64 bytes, bool bo)
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | (bo ? __GFP_RETRY_MAYFAIL | __GFP_NOWARN : 0);
 	struct rgpu_mem *mem;
 	unsigned long i;
-	int err = -ENOMEM;
+	int err;
 
-	if (bytes > rgpu_session_limit())
-		return ERR_PTR(-EDQUOT);
+	err = rgpu_charge(ses, bytes, bo);
+	if (err)
+		return ERR_PTR(err);
+	err = -ENOMEM;
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem)
-		return ERR_PTR(-ENOMEM);
+		goto no_mem;
 	kref_init(&mem->ref);
 	mem->pages = kvcalloc(bytes >> PAGE_SHIFT, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!mem->pages) {
-		kfree(mem);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!mem->pages)
+		goto no_pages;
 	mem->npages = bytes >> PAGE_SHIFT;
 	mem->bo = bo;
 	mem->ses = rgpu_session_get(ses);
-	if (bo) {
-		atomic64_add(bytes, &ses->bo_bytes);
-		atomic_long_add(bytes, &rgpu_stats.bo_bytes);
-	}
-	if (atomic64_add_return(bytes, &ses->bytes) > rgpu_session_limit()) {
-		err = -EDQUOT;
-		goto fail;
-	}
 
 	for (i = 0; i < mem->npages; i++) {
 		if (fatal_signal_pending(current)) {
@@ -90,6 +78,12 @@ struct rgpu_mem *rgpu_mem_new(struct rgpu_session *ses, u64 bytes, bool bo)
 	return mem;
 fail:
 	rgpu_mem_put(mem);
+	return ERR_PTR(err);
+
+no_pages:
+	kfree(mem);
+no_mem:
+	rgpu_uncharge(ses, bytes, bo);
 	return ERR_PTR(err);
 }
 

@@ -46,6 +46,14 @@ static const struct nla_policy rgpu_dev_set_policy[] = {
 	[RGPU_A_MEM_TOTAL] = { .type = NLA_U64 },
 	[RGPU_A_PROPS] = { .type = NLA_BINARY, .len = RGPU_PROPS_MAX },
 	[RGPU_A_DEV_COOKIE] = { .type = NLA_BINARY, .len = RGPU_COOKIE_MAX },
+	[RGPU_A_POLICY] = NLA_POLICY_MAX(NLA_U8, 1),
+};
+
+static const struct nla_policy rgpu_limits_policy[] = {
+	[RGPU_A_RECOVER_SECS] = { .type = NLA_U32 },	  [RGPU_A_MAX_SESSIONS] = { .type = NLA_U32 },
+	[RGPU_A_MAX_USER_SESSIONS] = { .type = NLA_U32 }, [RGPU_A_MAX_CGROUP_SESSIONS] = { .type = NLA_U32 },
+	[RGPU_A_SESSION_MIB] = { .type = NLA_U32 },	  [RGPU_A_USER_MIB] = { .type = NLA_U32 },
+	[RGPU_A_CGROUP_MIB] = { .type = NLA_U32 },
 };
 
 /* The proxy or an administrator. */
@@ -230,6 +238,8 @@ static const struct genl_ops rgpu_genl_ops[] = {
 	{ RGPU_OP(DEV_ADD, rgpu_dev_policy), .doit = rgpu_nl_dev_add },
 	{ RGPU_OP(DEV_DEL, rgpu_dev_policy), .doit = rgpu_nl_dev_del },
 	{ RGPU_OP(DEV_SET, rgpu_dev_set_policy), .doit = rgpu_nl_dev_set },
+	{ RGPU_OP(LIMITS_GET, rgpu_no_policy), .doit = rgpu_nl_limits_get },
+	{ RGPU_OP(LIMITS_SET, rgpu_limits_policy), .doit = rgpu_nl_limits_set, .flags = GENL_ADMIN_PERM },
 };
 
 static const struct genl_multicast_group rgpu_genl_groups[] = {

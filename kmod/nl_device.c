@@ -13,7 +13,7 @@ static int rgpu_nl_put_dev(struct sk_buff *msg, struct rgpu_device *dev, struct 
 	mutex_lock(&dev->lock);
 	if (nla_put_u32(msg, RGPU_A_DEVICE, dev->minor) || nla_put_u8(msg, RGPU_A_ONLINE, dev->online) ||
 	    nla_put_string(msg, RGPU_A_NAME, dev->name) || nla_put_u64_64bit(msg, RGPU_A_MEM_TOTAL, dev->mem_total, RGPU_A_PAD) ||
-	    nla_put_u32(msg, RGPU_A_SESSIONS, atomic_read(&dev->sessions)))
+	    nla_put_u32(msg, RGPU_A_SESSIONS, atomic_read(&dev->sessions)) || nla_put_u8(msg, RGPU_A_POLICY, dev->policy))
 		goto out;
 	if (dev->has_uuid && nla_put(msg, RGPU_A_UUID, sizeof(dev->uuid), dev->uuid))
 		goto out;
@@ -159,6 +159,8 @@ static int rgpu_nl_dev_apply(struct rgpu_device *dev, struct genl_info *info, vo
 		dev->cookie_len = nla_len(a[RGPU_A_DEV_COOKIE]);
 		memcpy(dev->cookie, nla_data(a[RGPU_A_DEV_COOKIE]), dev->cookie_len);
 	}
+	if (a[RGPU_A_POLICY])
+		WRITE_ONCE(dev->policy, nla_get_u8(a[RGPU_A_POLICY]));
 	if (a[RGPU_A_ONLINE])
 		WRITE_ONCE(dev->online, nla_get_u8(a[RGPU_A_ONLINE]));
 	return 0;

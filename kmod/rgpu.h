@@ -33,6 +33,7 @@
  *		sesfd.map_lock	faults of the proxy against the end of its rights; also taken under mmap_lock alone
  *		rgpu_proxy.lock	who the proxy is, and the queue of requests
  *		  device.lock	a device's description
+ *		    (account.c's lock, a spinlock that nothing is taken inside)
  *
  * None of them but join_lock is held while waiting for another process, and none over a copy from or to user space (a fault
  * there can wait for userfaultfd, and session.lock is taken under mmap_lock).
@@ -57,8 +58,11 @@ extern struct rgpu_stats rgpu_stats;
 /* Module parameters. */
 extern unsigned int rgpu_recover_secs;
 extern unsigned int rgpu_reply_secs;
-extern unsigned int rgpu_max_sessions;
-extern unsigned int rgpu_max_user_sessions;
+struct rgpu_limits {
+	unsigned int max_sessions, max_user_sessions, max_cgroup_sessions;
+	unsigned int session_mib, user_mib, cgroup_mib;
+};
+extern struct rgpu_limits rgpu_limits; /* read with READ_ONCE(): sysfs and netlink change them at any time */
 u64 rgpu_session_limit(void);
 
 /*
@@ -74,6 +78,7 @@ struct rgpu_device {
 	struct mutex lock; /* guards all below; innermost */
 	bool dead;	   /* node removed; never false again. Also read without the lock */
 	bool online;
+	u8 policy; /* enum rgpu_policy; also read without the lock */
 	bool has_uuid, has_server;
 	u8 uuid[RGPU_UUID_LEN];
 	u8 server[RGPU_UUID_LEN];
@@ -127,7 +132,8 @@ struct rgpu_session {
 	struct pid *tgid;
 	char comm[RGPU_COMM_LEN];
 	u64 cgroup;
-	struct mm_struct *mm; /* pinned by @mn */
+	struct rgpu_account *user, *group; /* a reference each */
+	struct mm_struct *mm;		   /* pinned by @mn */
 	struct mmu_notifier mn;
 	struct rgpu_mem *kmem;
 	struct rgpu_kpage *kpage;
@@ -251,6 +257,14 @@ int rgpu_copy_out(unsigned long arg, const void *src, size_t ksize, u32 usize);
 /* What the size in a command's number says is for user space; the size in the argument counts. */
 #define RGPU_NOSIZE(cmd) ((cmd) & ~IOCSIZE_MASK)
 
+/* account.c */
+int rgpu_accounts_open(struct rgpu_session *ses);
+void rgpu_accounts_close(struct rgpu_session *ses);
+int rgpu_accounts_enter(struct rgpu_session *ses);
+void rgpu_accounts_leave(struct rgpu_session *ses);
+int rgpu_charge(struct rgpu_session *ses, u64 bytes, bool bo);
+void rgpu_uncharge(struct rgpu_session *ses, u64 bytes, bool bo);
+
 /* mem.c */
 struct rgpu_mem *rgpu_mem_new(struct rgpu_session *ses, u64 bytes, bool bo);
 void rgpu_mem_put(struct rgpu_mem *mem);
@@ -337,6 +351,8 @@ int rgpu_nl_dev_set(struct sk_buff *skb, struct genl_info *info);
 int rgpu_nl_session_get(struct sk_buff *skb, struct genl_info *info);
 int rgpu_nl_session_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int rgpu_nl_session_set(struct sk_buff *skb, struct genl_info *info);
+int rgpu_nl_limits_get(struct sk_buff *skb, struct genl_info *info);
+int rgpu_nl_limits_set(struct sk_buff *skb, struct genl_info *info);
 int rgpu_nl_put_who(struct sk_buff *msg, const struct rgpu_session *ses);
 void rgpu_nl_ready(void);
 void rgpu_nl_cancel(const struct rgpu_request *req);

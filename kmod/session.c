@@ -23,6 +23,7 @@ static void rgpu_session_free(struct kref *ref)
 		kfree(ses->channels[i]);
 	if (ses->gone)
 		rgpu_request_put(ses->gone);
+	rgpu_accounts_close(ses);
 	xa_destroy(&ses->bos);
 	put_pid(ses->tgid);
 	kfree(ses);
@@ -79,6 +80,7 @@ void rgpu_session_forget(struct rgpu_session *ses)
 	xa_unlock(&rgpu_sessions);
 	if (!mine)
 		return;
+	rgpu_accounts_leave(ses);
 	rgpu_nl_session_event(ses, true);
 	rgpu_session_put(ses);
 }
@@ -121,6 +123,18 @@ void rgpu_session_fail(struct rgpu_session *ses, s32 reason)
 	mutex_unlock(&ses->lock);
 }
 
+/* Whether one of its devices would rather have its programs fail than wait for the next proxy. session.lock is held. */
+static bool rgpu_session_fails_fast(const struct rgpu_session *ses)
+{
+	u32 d;
+
+	for (d = 0; d < ses->ndevices; d++) {
+		if (READ_ONCE(ses->devices[d]->policy) == RGPU_POLICY_FAIL)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Takes the proxy's rights from @sfd if it has them, or from whichever session fd has them when that is NULL, and waits for a
  * successor.
@@ -131,7 +145,9 @@ void rgpu_session_lost_proxy(struct rgpu_session *ses, struct rgpu_sesfd *sfd)
 	if (ses->sesfd && (!sfd || ses->sesfd == sfd)) {
 		rgpu_sesfd_revoke(ses->sesfd);
 		ses->sesfd = NULL;
-		if (ses->state == RGPU_SESSION_LIVE)
+		if (ses->state == RGPU_SESSION_LIVE && rgpu_session_fails_fast(ses))
+			rgpu_session_set_state(ses, RGPU_SESSION_FAILED, -EHOSTDOWN);
+		else if (ses->state == RGPU_SESSION_LIVE)
 			rgpu_session_set_state(ses, RGPU_SESSION_RECOVERING, 0);
 		wake_up_interruptible_poll(&ses->proxy_wq, EPOLLHUP);
 	}
@@ -283,7 +299,7 @@ static struct rgpu_session *rgpu_session_new(struct rgpu_file *rf)
 	ses->state = RGPU_SESSION_STARTING;
 
 	ses->gone = rgpu_request_new(RGPU_REQ_GONE);
-	if (!ses->gone)
+	if (!ses->gone || rgpu_accounts_open(ses))
 		goto fail;
 	ses->kmem = rgpu_mem_new(ses, PAGE_SIZE, false);
 	if (IS_ERR(ses->kmem)) {
@@ -310,31 +326,14 @@ fail:
 	return ERR_PTR(err);
 }
 
-/* Whether there is room for one more, of all and of this user's; those that wait for their GONE count. The table's lock is held.
- */
-static bool rgpu_session_room(const struct rgpu_session *ses)
-{
-	unsigned int all = 0, user = 0;
-	struct rgpu_session *other;
-	unsigned long i;
-
-	xa_for_each(&rgpu_sessions, i, other) {
-		all++;
-		user += uid_eq(other->uid, ses->uid);
-	}
-	return all < READ_ONCE(rgpu_max_sessions) && user < READ_ONCE(rgpu_max_user_sessions);
-}
-
 static int rgpu_session_insert(struct rgpu_session *ses)
 {
 	u32 index;
-	int err;
+	int err = rgpu_accounts_enter(ses);
 
+	if (err)
+		return err;
 	xa_lock(&rgpu_sessions);
-	if (!rgpu_session_room(ses)) {
-		xa_unlock(&rgpu_sessions);
-		return -EUSERS;
-	}
 	err = __xa_alloc_cyclic(&rgpu_sessions, &index, ses, XA_LIMIT(1, S32_MAX), &rgpu_sessions_hint, GFP_KERNEL_ACCOUNT);
 	if (err >= 0) {
 		/* Not yet visible: the lock was not let go since the entry was stored. */
@@ -343,6 +342,8 @@ static int rgpu_session_insert(struct rgpu_session *ses)
 		err = 0;
 	}
 	xa_unlock(&rgpu_sessions);
+	if (err)
+		rgpu_accounts_leave(ses);
 	return err;
 }
 

@@ -22,7 +22,7 @@ def is_(got, want, text):
 
 
 def compiles(text, *options):
-    r = subprocess.run([os.environ.get('CC') or 'gcc', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Wpadded', '-Iuapi', *options],
+    r = subprocess.run([*(os.environ.get('CC') or 'gcc').split(), '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Wpadded', '-Iuapi', *options],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     ok(r.returncode == 0, text, r.stdout)
 
@@ -126,7 +126,7 @@ def policy_checks(text):
 policies = {}
 for name, body in re.findall(r'struct nla_policy (\w+)\[\] = \{(.*?)\n\};', module, re.S):
     policies[name] = {a.lower().replace('_', '-'): policy_checks(t)
-                      for a, t in re.findall(r'\[RGPU_A_(\w+)\] = (.*?),\n', body + '\n')}
+                      for a, t in re.findall(r'\[RGPU_A_(\w+)\] = (.*?),(?=\s*(?:\[|$))', body, re.S)}
 used = {c.lower().replace('_', '-'): p for c, p in re.findall(r'RGPU_OP\((\w+), (\w+)\)', module) if c != 'c'}
 is_(set(used), {n for n, o in ops.items() if 'do' in o}, 'the module has the commands, and no others')
 for name, policy in sorted(used.items()):

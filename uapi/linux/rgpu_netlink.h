@@ -79,7 +79,8 @@ enum rgpu_cmd {
 
 	/*
 	 * DEV_GET (anyone): dump, or do with DEVICE.
-	 *   out	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, SESSIONS, and to the proxy DEV_COOKIE; do also gives PROPS
+	 *   out	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, SESSIONS, POLICY, and to the proxy DEV_COOKIE; do also gives
+	 * PROPS
 	 */
 	RGPU_CMD_DEV_GET,
 
@@ -99,7 +100,7 @@ enum rgpu_cmd {
 
 	/*
 	 * DEV_SET (proxy, admin): describes the GPU behind /dev/rgpuN. What is not given stays as it was.
-	 *   in	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, PROPS, DEV_COOKIE (all but DEVICE optional)
+	 *   in	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, PROPS, DEV_COOKIE, POLICY (all but DEVICE optional)
 	 * ONLINE 1 is the proxy's alone (EPERM), and needs UUID and SERVER set before or with it (EINVAL).
 	 */
 	RGPU_CMD_DEV_SET,
@@ -113,6 +114,20 @@ enum rgpu_cmd {
 	RGPU_CMD_SESSION_NTF, /* SESSION, STATE, REASON, EPOCH, UID, DEVICE; or SESSION, REMOVED */
 	RGPU_CMD_PROXY_NTF,   /* EPOCH; with REMOVED when the proxy went away */
 
+	/*
+	 * LIMITS_GET (anyone).
+	 *   out	RECOVER_SECS, MAX_SESSIONS, MAX_USER_SESSIONS, MAX_CGROUP_SESSIONS, SESSION_MIB, USER_MIB, CGROUP_MIB
+	 */
+	RGPU_CMD_LIMITS_GET,
+
+	/*
+	 * LIMITS_SET (admin): the same values as the module's parameters of these names. What is not given stays as it was; what
+	 * sessions have already stays theirs.
+	 *   in	RECOVER_SECS, MAX_SESSIONS, MAX_USER_SESSIONS, MAX_CGROUP_SESSIONS, SESSION_MIB, USER_MIB, CGROUP_MIB (all
+	 * optional)
+	 */
+	RGPU_CMD_LIMITS_SET,
+
 	__RGPU_CMD_MAX,
 };
 #define RGPU_CMD_MAX (__RGPU_CMD_MAX - 1)
@@ -120,47 +135,60 @@ enum rgpu_cmd {
 enum rgpu_attr {
 	RGPU_A_UNSPEC,
 	RGPU_A_PAD,
-	RGPU_A_CTL_FD,	      /* u32: descriptor of an open /dev/rgpu-ctl in the sender */
-	RGPU_A_ABI_MAJOR,     /* u16 */
-	RGPU_A_ABI_MINOR,     /* u16 */
-	RGPU_A_FEATURES,      /* u64: RGPU_FEAT_* */
-	RGPU_A_EPOCH,	      /* u32 */
-	RGPU_A_DEVICES_MAX,   /* u32: N of /dev/rgpuN is below this */
-	RGPU_A_SESSION_LIMIT, /* u64: bytes of rings and buffer objects that one session may have */
-	RGPU_A_RECOVER_SECS,  /* u32: how long a session waits for the next proxy */
-	RGPU_A_REQ_ID,	      /* u64: never used again while the module is loaded */
-	RGPU_A_REQ_TYPE,      /* u32: enum rgpu_req_type */
-	RGPU_A_REQ_FLAGS,     /* u32: RGPU_REQ_* */
-	RGPU_A_SESSION,	      /* u64: the kernel's name for a session */
-	RGPU_A_SID,	      /* binary, RGPU_SID_LEN: its name at the server */
-	RGPU_A_DEVICE,	      /* u32: N of /dev/rgpuN */
-	RGPU_A_DEVICE_INDEX,  /* u32: which of the session's devices, from 0 */
-	RGPU_A_OP,	      /* u32: struct rgpu_control.op */
-	RGPU_A_DATA,	      /* binary, 0 … RGPU_CONTROL_MAX */
-	RGPU_A_DATA_ROOM,     /* u32: bytes of DATA that the answer may have */
-	RGPU_A_STATUS,	      /* s32: 0 or a negative errno */
-	RGPU_A_STATE,	      /* u32: enum rgpu_session_state */
-	RGPU_A_REASON,	      /* s32: negative errno when FAILED */
-	RGPU_A_COOKIE,	      /* binary, 0 … RGPU_COOKIE_MAX: the proxy's word on a session */
-	RGPU_A_UID,	      /* u32: effective uid of whoever opened the device, in the reader's user namespace */
-	RGPU_A_PID,	      /* u32: process id in the reader's pid namespace, 0 when it is not visible there */
-	RGPU_A_COMM,	      /* string: the process's name at the session's start */
-	RGPU_A_CGROUP,	      /* u64: cgroup v2 id at the session's start */
-	RGPU_A_BO_BYTES,      /* u64 */
-	RGPU_A_NCHANNELS,     /* u32: channels ever made */
-	RGPU_A_ONLINE,	      /* u8: 0, 1 */
-	RGPU_A_NAME,	      /* string, at most RGPU_NAME_LEN − 1 */
-	RGPU_A_UUID,	      /* binary, RGPU_UUID_LEN */
-	RGPU_A_SERVER,	      /* binary, RGPU_UUID_LEN: devices with the same value can join one session */
-	RGPU_A_MEM_TOTAL,     /* u64: bytes */
-	RGPU_A_PROPS,	      /* binary, 0 … RGPU_PROPS_MAX */
-	RGPU_A_DEV_COOKIE,    /* binary, 0 … RGPU_COOKIE_MAX: the proxy's word on a device */
-	RGPU_A_SESSIONS,      /* u32: sessions that use the device */
-	RGPU_A_REMOVED,	      /* flag */
+	RGPU_A_CTL_FD,		    /* u32: descriptor of an open /dev/rgpu-ctl in the sender */
+	RGPU_A_ABI_MAJOR,	    /* u16 */
+	RGPU_A_ABI_MINOR,	    /* u16 */
+	RGPU_A_FEATURES,	    /* u64: RGPU_FEAT_* */
+	RGPU_A_EPOCH,		    /* u32 */
+	RGPU_A_DEVICES_MAX,	    /* u32: N of /dev/rgpuN is below this */
+	RGPU_A_SESSION_LIMIT,	    /* u64: bytes of rings and buffer objects that one session may have */
+	RGPU_A_RECOVER_SECS,	    /* u32: how long a session waits for the next proxy */
+	RGPU_A_REQ_ID,		    /* u64: never used again while the module is loaded */
+	RGPU_A_REQ_TYPE,	    /* u32: enum rgpu_req_type */
+	RGPU_A_REQ_FLAGS,	    /* u32: RGPU_REQ_* */
+	RGPU_A_SESSION,		    /* u64: the kernel's name for a session */
+	RGPU_A_SID,		    /* binary, RGPU_SID_LEN: its name at the server */
+	RGPU_A_DEVICE,		    /* u32: N of /dev/rgpuN */
+	RGPU_A_DEVICE_INDEX,	    /* u32: which of the session's devices, from 0 */
+	RGPU_A_OP,		    /* u32: struct rgpu_control.op */
+	RGPU_A_DATA,		    /* binary, 0 … RGPU_CONTROL_MAX */
+	RGPU_A_DATA_ROOM,	    /* u32: bytes of DATA that the answer may have */
+	RGPU_A_STATUS,		    /* s32: 0 or a negative errno */
+	RGPU_A_STATE,		    /* u32: enum rgpu_session_state */
+	RGPU_A_REASON,		    /* s32: negative errno when FAILED */
+	RGPU_A_COOKIE,		    /* binary, 0 … RGPU_COOKIE_MAX: the proxy's word on a session */
+	RGPU_A_UID,		    /* u32: effective uid of whoever opened the device, in the reader's user namespace */
+	RGPU_A_PID,		    /* u32: process id in the reader's pid namespace, 0 when it is not visible there */
+	RGPU_A_COMM,		    /* string: the process's name at the session's start */
+	RGPU_A_CGROUP,		    /* u64: cgroup v2 id at the session's start */
+	RGPU_A_BO_BYTES,	    /* u64 */
+	RGPU_A_NCHANNELS,	    /* u32: channels ever made */
+	RGPU_A_ONLINE,		    /* u8: 0, 1 */
+	RGPU_A_NAME,		    /* string, at most RGPU_NAME_LEN − 1 */
+	RGPU_A_UUID,		    /* binary, RGPU_UUID_LEN */
+	RGPU_A_SERVER,		    /* binary, RGPU_UUID_LEN: devices with the same value can join one session */
+	RGPU_A_MEM_TOTAL,	    /* u64: bytes */
+	RGPU_A_PROPS,		    /* binary, 0 … RGPU_PROPS_MAX */
+	RGPU_A_DEV_COOKIE,	    /* binary, 0 … RGPU_COOKIE_MAX: the proxy's word on a device */
+	RGPU_A_SESSIONS,	    /* u32: sessions that use the device */
+	RGPU_A_REMOVED,		    /* flag */
+	RGPU_A_POLICY,		    /* u8: enum rgpu_policy */
+	RGPU_A_MAX_SESSIONS,	    /* u32: sessions at one time */
+	RGPU_A_MAX_USER_SESSIONS,   /* u32: of these, one user's */
+	RGPU_A_MAX_CGROUP_SESSIONS, /* u32: of these, one cgroup's; 0: no limit */
+	RGPU_A_SESSION_MIB,	    /* u32: rings and buffer objects of one session; 0: half of the memory */
+	RGPU_A_USER_MIB,	    /* u32: of all sessions of one user; 0: no limit */
+	RGPU_A_CGROUP_MIB,	    /* u32: of all sessions started in one cgroup; 0: no limit */
 
 	__RGPU_A_MAX,
 };
 #define RGPU_A_MAX (__RGPU_A_MAX - 1)
+
+/* What happens to a device's sessions when the proxy goes away. */
+enum rgpu_policy {
+	RGPU_POLICY_QUEUE = 0, /* RECOVERING: calls wait for the next proxy, RECOVER_SECS long */
+	RGPU_POLICY_FAIL = 1,  /* FAILED at once, with EHOSTDOWN as reason */
+};
 
 enum rgpu_req_type {
 	RGPU_REQ_START = 1,   /* RGPU_IOC_SESSION_START; idempotent under SID */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Proxies that die under a running program, that come too late, or that live on after they were superseded. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -376,8 +377,49 @@ static void ends(void)
 	proxy_kill(proxy);
 }
 
+/* A device whose policy is to fail rather than wait. */
+static void fails_fast(void)
+{
+	static const char path[] = "/sys/class/rgpu/rgpu1/policy";
+	struct rgpu_kpage *k;
+	char buf[64];
+	struct proxy p;
+	int fd, fd2, sfd, sfd2, f;
+
+	device_attr(1, "policy", buf, sizeof(buf));
+	ok(!strcmp(buf, "queue"), "a device's policy is to wait for the next proxy");
+	f = open(path, O_WRONLY);
+	ok(write(f, "perhaps", 7) < 0 && errno == EINVAL, "an unknown policy is refused");
+	is_int(write(f, "fail", 4), 4, "another policy is set");
+	close(f);
+	proxy_open(&p);
+	proxy_online(&p, 0, 1);
+	proxy_online(&p, 1, 1);
+	fd = app_open(0);
+	fd2 = app_open(1);
+	sfd = start_with(&p, fd, NULL);
+	sfd2 = start_with(&p, fd2, NULL);
+	k = map(fd2, RGPU_MMAP_KPAGE, 4096, PROT_READ, MAP_SHARED);
+	proxy_close(&p);
+	is_int(app_channel(fd2, RING, NULL), -ESHUTDOWN, "its session ends with the proxy");
+	is_int(k->reason, -EHOSTDOWN, "K page: why");
+	is_int(app_channel(fd, RING, NULL), 0, "the other device's waits");
+	close(fd);
+	close(fd2);
+	close(sfd);
+	close(sfd2);
+	munmap(k, 4096);
+	proxy_open(&p);
+	is_int(acknowledge(&p), 2, "GONE");
+	proxy_close(&p);
+	f = open(path, O_WRONLY);
+	is_int(write(f, "queue\n", 6), 6, "back to the first policy");
+	close(f);
+}
+
 int main(void)
 {
+	fails_fast();
 	killed_again_and_again();
 	superseded();
 	too_late();
