@@ -147,6 +147,9 @@ install: all
 	for f in packaging/conf/*.env; do \
 		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/examples/$$(basename $$f); \
 	done
+	for m in packaging/man/*.[0-9]; do \
+		$(INSTALL) $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); \
+	done
 	for f in README.md docs/*.md LICENSES/*; do \
 		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/$$(basename $$f); \
 	done
