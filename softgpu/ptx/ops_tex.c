@@ -7,19 +7,25 @@
 #include "softgpu/ptx/tex_ins.h"
 #include "softgpu/ptx/texture.h"
 
-static void *list_ptr(const struct warp *w, const struct ins *i, u32 k)
+#define MAX_LIST 20u /* four results, layer, three coordinates, six of gradients, three offsets */
+
+/* The list's registers, looked up once for all lanes. */
+static inline void find_list(const struct warp *w, const struct ins *i, u32 n, void *list[MAX_LIST])
 {
-	return opnd_ptr(w, w->frame->f->ops[i->target + k]);
+	const s32 *ops = w->frame->f->ops + i->target;
+
+	for (u32 k = 0; k < n; k++)
+		list[k] = opnd_ptr(w, ops[k]);
 }
 
-static u32 list_u32(const struct warp *w, const struct ins *i, u32 k, u32 lane)
+static inline u32 get_u32(void *const *list, u32 k, u32 lane)
 {
-	return ((const u32 *)list_ptr(w, i, k))[lane];
+	return ((const u32 *)list[k])[lane];
 }
 
-static f32 list_f32(const struct warp *w, const struct ins *i, u32 k, u32 lane)
+static inline f32 get_f32(void *const *list, u32 k, u32 lane)
 {
-	return bits_f32(list_u32(w, i, k, lane));
+	return bits_f32(get_u32(list, k, lane));
 }
 
 /* Lanes mostly have the same object: it is looked up when it changes. */
@@ -44,8 +50,7 @@ static bool find(struct warp *w, const struct ins *i, u32 lane, bool surface, st
 }
 
 /* The level at which a texel is as large as a step on the screen; directions of a cube are taken as they are. */
-static f32 lod_of(const struct warp *w, const struct ins *i, u32 first, u32 lane, const struct tex_ins *t,
-		  const struct ptx_texture *x)
+static f32 lod_of(void *const *list, u32 first, u32 lane, const struct tex_ins *t, const struct ptx_texture *x)
 {
 	const u32 size[3] = {x->level[0].width, x->level[0].height, x->level[0].depth};
 	f32 longest = 0;
@@ -54,7 +59,7 @@ static f32 lod_of(const struct warp *w, const struct ins *i, u32 first, u32 lane
 		f32 sum = 0;
 
 		for (u32 d = 0; d < t->dims; d++) {
-			f32 step = list_f32(w, i, first + axis * t->dims + d, lane);
+			f32 step = get_f32(list, first + axis * t->dims + d, lane);
 
 			step *= t->cube ? (f32)size[0] / 2 : x->normalized ? (f32)size[d] : 1;
 			sum += step * step;
@@ -64,66 +69,75 @@ static f32 lod_of(const struct warp *w, const struct ins *i, u32 first, u32 lane
 	return log2f(longest) / 2; /* of 0: −∞, the least level */
 }
 
-static void put_result(const struct warp *w, const struct ins *i, u32 lane, const struct tex_ins *t, const struct ptx_texture *x,
-		       const u32 v[4])
+static inline void put_result(void *const *list, u32 lane, const struct tex_ins *t, const struct ptx_texture *x, const u32 v[4])
 {
 	u16 h[4];
 
 	if (t->result == RESULT_32) {
 		for (u32 k = 0; k < 4; k++)
-			((u32 *)list_ptr(w, i, k))[lane] = v[k];
+			((u32 *)list[k])[lane] = v[k];
 		return;
 	}
 	for (u32 k = 0; k < 4; k++)
 		h[k] = ptx_reads_float(x) ? f32_to_f16(bits_f32(v[k])) : (u16)v[k];
 	for (u32 k = 0; k < 4; k++)
 		if (t->result == RESULT_F16)
-			((u16 *)list_ptr(w, i, k))[lane] = h[k];
+			((u16 *)list[k])[lane] = h[k];
 		else if (k < 2)
-			((u32 *)list_ptr(w, i, k))[lane] = h[2 * k] | (u32)h[2 * k + 1] << 16;
+			((u32 *)list[k])[lane] = h[2 * k] | (u32)h[2 * k + 1] << 16;
+}
+
+static u32 list_length(const struct tex_ins *t)
+{
+	u32 coordinates = t->layered + t->dims, level = t->lod == LOD_LEVEL ? 1 : t->lod == LOD_GRAD ? 2u * t->dims : 0;
+
+	return (t->result == RESULT_F16X2 ? 2 : 4) + coordinates + level + t->offsets;
 }
 
 HANDLER(tex)
 {
+	void *list[MAX_LIST];
 	struct object o = {0};
+	struct tex_fetch q;
 	struct tex_ins t;
 	u32 nres;
 
 	memcpy(&t, &i->imm, sizeof(t));
 	nres = t.result == RESULT_F16X2 ? 2 : 4;
+	find_list(w, i, list_length(&t), list);
+	q = (struct tex_fetch){.dims = t.dims,
+			       .integer = t.integer,
+			       .cube = t.cube,
+			       .layered = t.layered,
+			       .base_level = t.lod == LOD_BASE,
+			       .gather = t.gather};
 	for (u32 rest = em; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest), k = nres, v[4];
-		struct tex_fetch q = {.dims = t.dims,
-				      .integer = t.integer,
-				      .cube = t.cube,
-				      .layered = t.layered,
-				      .base_level = t.lod == LOD_BASE,
-				      .gather = t.gather};
 		u64 bad;
 
 		if (!find(w, i, l, false, &o))
 			return;
 		if (t.layered)
-			q.layer = list_u32(w, i, k++, l);
+			q.layer = get_u32(list, k++, l);
 		for (u32 d = 0; d < t.dims; d++, k++) {
 			if (t.integer)
-				q.texel[d] = (s32)list_u32(w, i, k, l);
+				q.texel[d] = (s32)get_u32(list, k, l);
 			else
-				q.at[d] = list_f32(w, i, k, l);
+				q.at[d] = get_f32(list, k, l);
 		}
 		if (t.lod == LOD_LEVEL)
-			q.lod = list_f32(w, i, k++, l);
+			q.lod = get_f32(list, k++, l);
 		else if (t.lod == LOD_GRAD) {
-			q.lod = lod_of(w, i, k, l, &t, o.t);
+			q.lod = lod_of(list, k, l, &t, o.t);
 			k += 2 * t.dims;
 		}
 		for (u32 d = 0; d < t.offsets; d++)
-			q.offset[d] = (s32)list_u32(w, i, k++, l);
+			q.offset[d] = (s32)get_u32(list, k++, l);
 		if (!ptx_texture_fetch(o.t, &q, v, &bad)) {
 			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, bad, "a texture's memory is gone");
 			return;
 		}
-		put_result(w, i, l, &t, o.t, v);
+		put_result(list, l, &t, o.t, v);
 	}
 }
 
@@ -177,18 +191,18 @@ HANDLER(txq)
 enum place { PLACE_OK, PLACE_SKIP, PLACE_FAULT };
 
 /* Where a lane's access of @bytes goes; x counts bytes, or texels when formatted. */
-static enum place place(struct warp *w, const struct ins *i, u32 l, u32 k, const struct surf_ins *s, const struct ptx_texture *t,
-			u32 bytes, u8 **mem)
+static inline enum place place(struct warp *w, const struct ins *i, u32 l, void *const *list, const struct surf_ins *s,
+			       const struct ptx_texture *t, u32 bytes, u8 **mem)
 {
 	const struct ptx_image *im = &t->level[0];
-	s64 layer = s->layered ? (s64)list_u32(w, i, k++, l) : 0, c[3] = {0}, size[3] = {im->width, im->height, im->depth};
+	s64 c[3] = {0}, size[3] = {im->width, im->height, im->depth};
 	bool outside;
 	u64 addr;
 
-	for (u32 d = 0; d < s->dims; d++)
-		c[d] = (s32)list_u32(w, i, k + d, l);
 	if (s->layered)
-		c[2] = layer;
+		c[2] = get_u32(list++, 0, l);
+	for (u32 d = 0; d < s->dims; d++)
+		c[d] = (s32)get_u32(list, d, l);
 	c[0] *= s->formatted ? t->texel : 1;
 	size[0] *= t->texel;
 	outside = c[0] < 0 || c[0] + bytes > size[0] || c[1] < 0 || c[1] >= size[1] || c[2] < 0 || c[2] >= size[2];
@@ -267,6 +281,7 @@ static void reduce(void *mem, u64 v, enum surf_op op, enum type t)
 
 HANDLER(surf)
 {
+	void *list[MAX_LIST];
 	struct object o = {0};
 	struct surf_ins s;
 	u32 first, data, size;
@@ -275,6 +290,7 @@ HANDLER(surf)
 	size = type_size((enum type)s.type);
 	first = s.op == SURF_LOAD ? s.count : 0;
 	data = s.op == SURF_LOAD ? 0 : s.dims + s.layered;
+	find_list(w, i, s.dims + s.layered + s.count, list);
 	for (u32 rest = em; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest), texel[4] = {0};
 		u8 *mem = NULL;
@@ -282,30 +298,31 @@ HANDLER(surf)
 
 		if (!find(w, i, l, true, &o))
 			return;
-		switch (place(w, i, l, first, &s, o.t, s.formatted && s.op == SURF_STORE ? o.t->texel : size * s.count, &mem)) {
+		switch (place(w, i, l, list + first, &s, o.t, s.formatted && s.op == SURF_STORE ? o.t->texel : size * s.count,
+			      &mem)) {
 		case PLACE_FAULT:
 			return;
 		case PLACE_SKIP:
 			for (u32 k = 0; s.op == SURF_LOAD && k < s.count; k++)
-				reg_put(list_ptr(w, i, k), s.cls, l, 0);
+				reg_put(list[k], s.cls, l, 0);
 			continue;
 		default:
 			break;
 		}
 		if (s.op > SURF_STORE) {
-			reduce(mem, reg_get(list_ptr(w, i, data), s.cls, l), (enum surf_op)s.op, (enum type)s.type);
+			reduce(mem, reg_get(list[data], s.cls, l), (enum surf_op)s.op, (enum type)s.type);
 		} else if (s.formatted) {
 			for (u32 k = 0; k < s.count; k++)
-				texel[k] = list_u32(w, i, data + k, l);
+				texel[k] = get_u32(list, data + k, l);
 			ptx_texel_write(o.t, mem, texel);
 		} else {
 			for (u32 k = 0; k < s.count; k++) {
 				if (s.op == SURF_STORE) {
-					v = reg_get(list_ptr(w, i, data + k), s.cls, l);
+					v = reg_get(list[data + k], s.cls, l);
 					memcpy(mem + k * size, &v, size);
 				} else {
 					memcpy(&v, mem + k * size, size);
-					reg_put(list_ptr(w, i, k), s.cls, l, v);
+					reg_put(list[k], s.cls, l, v);
 				}
 			}
 		}

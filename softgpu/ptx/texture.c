@@ -28,46 +28,62 @@ static f32 srgb_to_linear(f32 v)
 	return v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
 }
 
-static u32 read_channel(const struct ptx_texture *t, const u8 *p, u32 k)
+/* A channel's integer as it is, or as the float that it stands for. */
+static inline u32 from_u8(const struct ptx_texture *t, u8 v, u32 k)
 {
-	u16 h;
-	u32 w;
-	f32 f;
+	f32 f = (f32)v / 255.0f;
 
-	switch (t->channel) {
-	case CH_U8:
-		if (!promoted(t))
-			return *p;
-		f = (f32)*p / 255.0f;
-		return f32_bits(t->srgb && k < 3 ? srgb_to_linear(f) : f);
-	case CH_S8:
-		f = (f32)(s8)*p / 127.0f;
-		return promoted(t) ? f32_bits(f < -1 ? -1 : f) : (u32)(s32)(s8)*p;
-	case CH_U16:
-		memcpy(&h, p, 2);
-		return promoted(t) ? f32_bits((f32)h / 65535.0f) : h;
-	case CH_S16:
-		memcpy(&h, p, 2);
-		f = (f32)(s16)h / 32767.0f;
-		return promoted(t) ? f32_bits(f < -1 ? -1 : f) : (u32)(s32)(s16)h;
-	case CH_F16:
-		memcpy(&h, p, 2);
-		return f32_bits(f16_to_f32(h));
-	default:
-		memcpy(&w, p, 4);
-		return w;
-	}
+	return !promoted(t) ? v : f32_bits(t->srgb && k < 3 ? srgb_to_linear(f) : f);
+}
+
+static inline u32 from_s8(const struct ptx_texture *t, s8 v)
+{
+	f32 f = (f32)v / 127.0f;
+
+	return promoted(t) ? f32_bits(f < -1 ? -1 : f) : (u32)(s32)v;
+}
+
+static inline u32 from_u16(const struct ptx_texture *t, u16 v)
+{
+	return promoted(t) ? f32_bits((f32)v / 65535.0f) : v;
+}
+
+static inline u32 from_s16(const struct ptx_texture *t, s16 v)
+{
+	f32 f = (f32)v / 32767.0f;
+
+	return promoted(t) ? f32_bits(f < -1 ? -1 : f) : (u32)(s32)v;
 }
 
 /* What a texel does not have is 0, and 1 for the fourth channel. */
 void ptx_texel_read(const struct ptx_texture *t, const void *mem, u32 out[4])
 {
-	u32 size = channel_size(t->channel);
+	u16 h[4];
+	u32 k, n = t->channels;
 
 	out[0] = out[1] = out[2] = 0;
 	out[3] = ptx_reads_float(t) ? f32_bits(1.0f) : 1;
-	for (u32 k = 0; k < t->channels; k++)
-		out[k] = read_channel(t, (const u8 *)mem + k * size, k);
+	switch (t->channel) {
+	case CH_U8:
+		for (k = 0; k < n; k++)
+			out[k] = from_u8(t, ((const u8 *)mem)[k], k);
+		return;
+	case CH_S8:
+		for (k = 0; k < n; k++)
+			out[k] = from_s8(t, ((const s8 *)mem)[k]);
+		return;
+	case CH_U16:
+	case CH_S16:
+	case CH_F16:
+		memcpy(h, mem, n * 2);
+		for (k = 0; k < n; k++)
+			out[k] = t->channel == CH_U16	? from_u16(t, h[k])
+				 : t->channel == CH_S16 ? from_s16(t, (s16)h[k])
+							: f32_bits(f16_to_f32(h[k]));
+		return;
+	default:
+		memcpy(out, mem, n * 4);
+	}
 }
 
 static s64 clamp_int(s64 v, s64 lo, s64 hi)
@@ -124,6 +140,8 @@ struct axis {
 /* Where texel @i is, -1: outside. */
 static s64 place(s64 i, s64 n, enum ptx_address_mode mode)
 {
+	if (i >= 0 && i < n)
+		return i;
 	switch (mode) {
 	case ADDR_WRAP:
 		i %= n;
@@ -133,7 +151,7 @@ static s64 place(s64 i, s64 n, enum ptx_address_mode mode)
 		i = i < 0 ? i + 2 * n : i;
 		return i < n ? i : 2 * n - 1 - i;
 	case ADDR_BORDER:
-		return i < 0 || i >= n ? -1 : i;
+		return -1;
 	default:
 		return clamp_int(i, 0, n - 1);
 	}
@@ -158,7 +176,8 @@ static f64 texel_space(bool normalized, f32 x, u32 n, enum ptx_address_mode mode
 	f64 u = (normalized ? (f64)x * n : (f64)x) + offset, period = mode == ADDR_MIRROR ? 2.0 * n : n;
 
 	if (mode == ADDR_WRAP || mode == ADDR_MIRROR) {
-		u -= period * floor(u / period);
+		if (!(u >= 0 && u < period))
+			u -= period * floor(u / period);
 		if (mode == ADDR_MIRROR && u >= n)
 			u = period - u;
 	}
@@ -176,7 +195,8 @@ static f32 fraction(f64 v, s64 *whole)
 	return (f32)(fixed & 255) / 256.0f;
 }
 
-static void find_axis(const struct ptx_texture *t, const struct tex_fetch *q, u32 d, u32 n, bool linear, struct axis *ax)
+static inline void find_axis(const struct ptx_texture *t, const struct tex_fetch *q, f32 at, u32 d, u32 n, bool linear,
+			     struct axis *ax)
 {
 	enum ptx_address_mode mode = mode_of(t, d);
 	s64 i;
@@ -185,7 +205,7 @@ static void find_axis(const struct ptx_texture *t, const struct tex_fetch *q, u3
 	if (q->integer) {
 		i = (s64)q->texel[d] + q->offset[d];
 	} else {
-		f64 u = texel_space(t->normalized || q->cube, q->at[d], n, mode, q->offset[d]);
+		f64 u = texel_space(t->normalized || q->cube, at, n, mode, q->offset[d]);
 
 		if (linear)
 			ax->a = fraction(u - 0.5, &i);
@@ -193,7 +213,8 @@ static void find_axis(const struct ptx_texture *t, const struct tex_fetch *q, u3
 			i = (s64)floor(u);
 	}
 	ax->i[0] = place(i, n, mode);
-	ax->i[1] = place(i + 1, n, mode);
+	if (linear)
+		ax->i[1] = place(i + 1, n, mode);
 }
 
 /* ---- Cubes ---- */
@@ -265,14 +286,17 @@ static bool texel(const struct footprint *f, s64 i, s64 j, s64 k, u32 out[4])
 	return true;
 }
 
-/* The four texels around, [j][i]. A cube's edges lead to its other faces; at a corner there are only three texels. */
-static bool quad(const struct footprint *f, s64 plane, bool seamless, u32 face, u32 q[2][2][4])
+/* The four texels around, [j][i], or those that have a weight. A cube's edges lead to its other faces; at a corner there are only
+ * three texels. */
+static bool quad(const struct footprint *f, s64 plane, bool all, bool seamless, u32 face, u32 q[2][2][4])
 {
 	s64 n = f->im->width, missing = -1;
 
 	for (s64 c = 0; c < 4; c++) {
 		s64 i = f->ax[0].i[c & 1], j = f->ax[1].i[c >> 1], k = plane;
 
+		if (!all && (((c & 1) && !f->ax[0].a) || ((c >> 1) && !f->ax[1].a)))
+			continue;
 		if (seamless) {
 			bool oi = i < 0 || i >= n, oj = j < 0 || j >= n;
 			u32 to = face;
@@ -299,80 +323,88 @@ static bool quad(const struct footprint *f, s64 plane, bool seamless, u32 face, 
 	return true;
 }
 
-/* From @x to @y; at weight 0 the second one does not count, whatever it is. */
-static void mix(const u32 x[4], const u32 y[4], f32 a, u32 out[4])
+/* From @x to @y, the first @n channels; at weight 0 the second one does not count, whatever it is. */
+static inline void mix(const u32 x[4], const u32 y[4], f32 a, u32 n, u32 out[4])
 {
-	for (u32 ch = 0; ch < 4; ch++)
-		out[ch] = a ? f32_bits((1 - a) * bits_f32(x[ch]) + a * bits_f32(y[ch])) : x[ch];
+	if (!a) {
+		memmove(out, x, 16);
+		return;
+	}
+	for (u32 ch = 0; ch < n; ch++)
+		out[ch] = f32_bits((1 - a) * bits_f32(x[ch]) + a * bits_f32(y[ch]));
+	for (u32 ch = n; ch < 4; ch++)
+		out[ch] = x[ch];
 }
 
-static void blend(const u32 q[2][2][4], f32 a, f32 b, u32 out[4])
+static inline void blend(const u32 q[2][2][4], f32 a, f32 b, u32 n, u32 out[4])
 {
 	u32 below[4];
 
-	mix(q[0][0], q[0][1], a, out);
-	mix(q[1][0], q[1][1], a, below);
-	mix(out, below, b, out);
+	mix(q[0][0], q[0][1], a, n, out);
+	if (!b)
+		return;
+	mix(q[1][0], q[1][1], a, n, below);
+	mix(out, below, b, n, out);
 }
 
-static bool fetch_level(const struct ptx_texture *t, const struct tex_fetch *fetch, u32 level, u32 out[4], u64 *bad)
+static bool fetch_level(const struct ptx_texture *t, const struct tex_fetch *q, u32 level, u32 out[4], u64 *bad)
 {
 	struct footprint f = {.t = t, .im = &t->level[level], .bad = bad};
-	bool linear = (t->linear && ptx_reads_float(t) && !fetch->integer) || fetch->gather, seamless = false;
+	bool linear = (t->linear && ptx_reads_float(t) && !q->integer) || q->gather, seamless = false;
 	const u32 size[3] = {f.im->width, f.im->height, f.im->depth};
-	struct tex_fetch q = *fetch;
-	u32 face = 0, quads[2][2][2][4];
+	u32 face = 0, dims = q->dims < t->dims ? q->dims : t->dims, quads[2][2][2][4];
+	/* A border has four channels of its own. */
+	const u32 n = (t->address[0] | t->address[1] | t->address[2]) == ADDR_BORDER ? 4 : t->channels;
+	f32 st[2];
+	const f32 *at = q->at;
 	s64 plane = 0;
 
 	if (t->layered) {
 		u32 layers = t->cubemap ? f.im->depth / 6 : f.im->depth;
 
-		plane = q.layered ? (q.layer < layers ? q.layer : layers - 1) : 0;
+		plane = q->layered ? (q->layer < layers ? q->layer : layers - 1) : 0;
 	}
-	if (q.cube) {
-		f32 s, u;
-
-		face = cube_face(fetch->at, &s, &u);
+	if (q->cube) {
+		face = cube_face(q->at, &st[0], &st[1]);
 		plane = t->cubemap ? plane * 6 + face : plane;
-		q.at[0] = (s + 1) / 2;
-		q.at[1] = (u + 1) / 2;
-		q.dims = 2;
+		st[0] = (st[0] + 1) / 2;
+		st[1] = (st[1] + 1) / 2;
+		at = st;
+		dims = 2;
 		seamless = t->seamless && t->cubemap && linear;
 	}
-	for (u32 d = 0; d < 3; d++) {
-		if (d >= q.dims || d >= t->dims)
-			continue;
+	for (u32 d = 0; d < dims; d++) {
 		if (seamless && d < 2) {
 			s64 i;
 
-			f.ax[d].a = fraction(texel_space(true, q.at[d], size[d], ADDR_CLAMP, 0) - 0.5, &i);
+			f.ax[d].a = fraction(texel_space(true, at[d], size[d], ADDR_CLAMP, 0) - 0.5, &i);
 			f.ax[d].i[0] = i;
 			f.ax[d].i[1] = i + 1;
 		} else {
-			find_axis(t, &q, d, size[d], linear, &f.ax[d]);
+			find_axis(t, q, at[d], d, size[d], linear, &f.ax[d]);
 		}
 	}
 	if (!linear)
 		return texel(&f, f.ax[0].i[0], f.ax[1].i[0], t->dims == 3 ? f.ax[2].i[0] : plane, out);
-	if (fetch->gather) {
+	if (q->gather) {
 		static const u8 order[4][2] = {{1, 0}, {1, 1}, {0, 1}, {0, 0}}; /* row, column */
 
-		if (!quad(&f, plane, seamless, face, quads[0]))
+		if (!quad(&f, plane, true, seamless, face, quads[0]))
 			return false;
 		for (u32 c = 0; c < 4; c++)
-			out[c] = quads[0][order[c][0]][order[c][1]][fetch->gather - 1];
+			out[c] = quads[0][order[c][0]][order[c][1]][q->gather - 1];
 		return true;
 	}
-	if (!quad(&f, t->dims == 3 ? f.ax[2].i[0] : plane, seamless, face, quads[0]))
+	if (!quad(&f, t->dims == 3 ? f.ax[2].i[0] : plane, seamless, seamless, face, quads[0]))
 		return false;
-	blend(quads[0], f.ax[0].a, f.ax[1].a, out);
-	if (t->dims == 3 && q.dims == 3) {
+	blend(quads[0], f.ax[0].a, f.ax[1].a, n, out);
+	if (t->dims == 3 && f.ax[2].a) {
 		u32 far[4];
 
-		if (!quad(&f, f.ax[2].i[1], false, 0, quads[1]))
+		if (!quad(&f, f.ax[2].i[1], false, false, 0, quads[1]))
 			return false;
-		blend(quads[1], f.ax[0].a, f.ax[1].a, far);
-		mix(out, far, f.ax[2].a, out);
+		blend(quads[1], f.ax[0].a, f.ax[1].a, n, far);
+		mix(out, far, f.ax[2].a, n, out);
 	}
 	return true;
 }
@@ -402,6 +434,6 @@ bool ptx_texture_fetch(const struct ptx_texture *t, const struct tex_fetch *q, u
 		return true;
 	if (!fetch_level(t, q, level + 1, next, bad))
 		return false;
-	mix(out, next, a, out);
+	mix(out, next, a, 4, out);
 	return true;
 }
