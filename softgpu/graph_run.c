@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* One piece of work of a launch: a node, or several (a child graph's) with everything that they wait for. */
+/* One piece of work of a launch. */
 struct step {
 	struct gnode *node;
 	unsigned int lane;
-	unsigned int *dep; /* steps that come before */
+	const unsigned int *dep; /* steps that come before: the flat graph's */
 	unsigned int ndep;
 	struct op *op, *last; /* of the launch that is being put together: a chain of operations, by next */
 	uint64_t seq;
@@ -18,8 +18,9 @@ struct step {
 
 struct plan {
 	struct graph_exec *exec; /* NULL: a conditional's body */
+	struct gflat flat;
 	struct step *step;
-	unsigned int nsteps, room;
+	unsigned int nsteps;
 	struct stream **lane; /* references; lane 0 stands for the stream of the launch where it is of the same context */
 	struct ctx **ctx;     /* of each lane; a reference */
 	unsigned int nlanes;
@@ -30,33 +31,6 @@ struct plan {
 };
 
 /* ---- Making a plan ---- */
-
-struct steps {
-	unsigned int *at, n;
-};
-
-static bool steps_add(struct steps *s, unsigned int step)
-{
-	unsigned int *p;
-
-	for (unsigned int i = 0; i < s->n; i++)
-		if (s->at[i] == step)
-			return true;
-	p = realloc(s->at, (s->n + 1) * sizeof(*p));
-	if (!p)
-		return false;
-	s->at = p;
-	s->at[s->n++] = step;
-	return true;
-}
-
-static bool steps_join(struct steps *to, const struct steps *from)
-{
-	for (unsigned int i = 0; i < from->n; i++)
-		if (!steps_add(to, from->at[i]))
-			return false;
-	return true;
-}
 
 /* Where a node's work is charged; NULL: it does not matter. */
 static CUcontext context_of(const struct gparams *p)
@@ -123,7 +97,7 @@ static CUresult choose_lane(struct plan *p, struct step *s)
 	return new_lane(p, c, &s->lane);
 }
 
-static CUresult plan_make(struct graph *g, struct gnode **order, struct plan **out);
+static CUresult plan_make(struct graph *g, struct plan **out);
 static void plan_free(struct plan *p);
 
 static CUresult note_condition(struct plan *p, struct gcond_value *v)
@@ -150,13 +124,7 @@ static CUresult plan_bodies(struct plan *p, struct step *s)
 	if (!s->body)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned int i = 0; i < c->size; i++) {
-		struct gnode **order = calloc(c->body[i]->n + 1, sizeof(*order));
-		CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-
-		if (order && graph_sort(c->body[i], order))
-			r = plan_make(c->body[i], order, &s->body[i]);
-		free(order);
-		TRY(r);
+		TRY(plan_make(c->body[i], &s->body[i]));
 		/* Those of conditions inside are set with ours. */
 		for (unsigned int k = 0; k < s->body[i]->nconds; k++)
 			TRY(note_condition(p, s->body[i]->cond[k]));
@@ -165,77 +133,25 @@ static CUresult plan_bodies(struct plan *p, struct step *s)
 	return CUDA_SUCCESS;
 }
 
-static CUresult add_step(struct plan *p, struct gnode *n, struct steps *deps, struct steps *exits)
-{
-	struct step *s;
-
-	if (p->nsteps == p->room) {
-		unsigned int room = p->room ? p->room * 2 : 16;
-
-		s = realloc(p->step, room * sizeof(*s));
-		if (!s)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		p->step = s;
-		p->room = room;
-	}
-	s = &p->step[p->nsteps];
-	*s = (struct step){.node = n, .dep = deps->at, .ndep = deps->n};
-	*deps = (struct steps){0}; /* the step's now */
-	p->nsteps++;
-	TRY(choose_lane(p, s));
-	if (n->p.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		TRY(plan_bodies(p, s));
-	return steps_add(exits, p->nsteps - 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-/* Adds @g behind @entry; *exits: what somebody who waits for all of it waits for. */
-static CUresult plan_graph(struct plan *p, struct graph *g, struct gnode **order, const struct steps *entry, struct steps *exits)
-{
-	struct steps *of = calloc(g->n + 1, sizeof(*of)); /* by a node's place in its graph */
-	CUresult r = of ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-
-	for (unsigned int i = 0; i < g->n && r == CUDA_SUCCESS; i++) {
-		struct gnode *n = order[i];
-		struct steps deps = {0};
-		bool good = true;
-
-		if (!n->nin)
-			good = steps_join(&deps, entry);
-		for (unsigned int k = 0; k < n->nin && good; k++)
-			good = steps_join(&deps, &of[n->in[k].node->at]);
-		if (!good) {
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-		} else if (n->p.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-			struct gnode **inner = calloc(n->p.child->n + 1, sizeof(*inner));
-
-			r = inner && graph_sort(n->p.child, inner) ? plan_graph(p, n->p.child, inner, &deps, &of[n->at])
-								   : CUDA_ERROR_OUT_OF_MEMORY;
-			free(inner);
-		} else {
-			r = add_step(p, n, &deps, &of[n->at]);
-		}
-		free(deps.at);
-		if (r == CUDA_SUCCESS && !n->nout && !steps_join(exits, &of[n->at]))
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	if (r == CUDA_SUCCESS && !g->n && !steps_join(exits, entry))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	for (unsigned int i = 0; of && i < g->n; i++)
-		free(of[i].at);
-	free(of);
-	return r;
-}
-
-static CUresult plan_make(struct graph *g, struct gnode **order, struct plan **out)
+static CUresult plan_make(struct graph *g, struct plan **out)
 {
 	struct plan *p = calloc(1, sizeof(*p));
-	struct steps none = {0}, exits = {0};
-	CUresult r;
+	CUresult r = p ? graph_flatten(g, &p->flat) : CUDA_ERROR_OUT_OF_MEMORY;
 
-	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = plan_graph(p, g, order, &none, &exits);
-	free(exits.at);
+	if (r == CUDA_SUCCESS) {
+		p->step = calloc(p->flat.n + 1, sizeof(*p->step));
+		r = p->step ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (unsigned int i = 0; r == CUDA_SUCCESS && i < p->flat.n; i++) {
+		struct step *s = &p->step[p->nsteps++];
+
+		s->node = p->flat.step[i].node;
+		s->dep = p->flat.step[i].dep;
+		s->ndep = p->flat.step[i].ndep;
+		r = choose_lane(p, s);
+		if (r == CUDA_SUCCESS && s->node->p.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			r = plan_bodies(p, s);
+	}
 	if (r != CUDA_SUCCESS)
 		plan_free(p);
 	else
@@ -248,7 +164,6 @@ static void plan_free(struct plan *p)
 	if (!p)
 		return;
 	for (unsigned int i = 0; i < p->nsteps; i++) {
-		free(p->step[i].dep);
 		for (unsigned int k = 0; p->step[i].body && k < p->step[i].node->p.cond.size; k++)
 			plan_free(p->step[i].body[k]);
 		free(p->step[i].body);
@@ -260,6 +175,7 @@ static void plan_free(struct plan *p)
 	}
 	if (p->done)
 		obj_put(&p->done->obj);
+	gflat_free(&p->flat);
 	free(p->step);
 	free(p->lane);
 	free(p->ctx);
@@ -521,7 +437,7 @@ CUresult gb_exec_new(struct graph_exec *x, struct gnode **bad)
 	struct plan *p;
 
 	*bad = NULL;
-	TRY(plan_make(x->graph, x->order, &p));
+	TRY(plan_make(x->graph, &p));
 	p->exec = x;
 	x->priv = p;
 	return CUDA_SUCCESS;

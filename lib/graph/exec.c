@@ -33,7 +33,6 @@ static void exec_put(struct graph_exec *x)
 		graph_free(x->graph);
 	graph_unlock();
 	pthread_mutex_destroy(&x->lock);
-	free(x->order);
 	free(x);
 }
 
@@ -94,10 +93,6 @@ static CUresult prepare(struct graph_exec *x, CUgraph handle, CUgraphInstantiate
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	GTRY(graph_copy(g, true, &x->graph));
-	x->order = calloc(x->graph->n + 1, sizeof(*x->order));
-	if (!x->order)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	graph_sort(x->graph, x->order);
 	x->source = g->id;
 	x->from = handle;
 	g->execs++;

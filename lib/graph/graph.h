@@ -161,6 +161,19 @@ bool graph_has(const struct graph *g, CUgraphNodeType type);		 /* deep */
 /* An order in which every node comes after those that it depends on; false: there is a cycle. Sets at to it in @order[]. */
 bool graph_sort(const struct graph *g, struct gnode **order);
 
+/* The same, deep: child graphs are their nodes. A conditional is one step; its bodies are flattened by themselves (flat.c). */
+struct gstep {
+	struct gnode *node;
+	unsigned int *dep; /* steps that come before */
+	unsigned int ndep;
+};
+struct gflat {
+	struct gstep *step;
+	unsigned int n, room;
+};
+CUresult graph_flatten(struct graph *g, struct gflat *out);
+void gflat_free(struct gflat *f);
+
 CUresult node_new(struct graph *g, struct gparams *p, struct gnode **out); /* takes @p over when it succeeds */
 void node_replace(struct gnode *n, struct gparams *p);			   /* takes @p over */
 void node_free(struct gnode *n);
@@ -262,7 +275,7 @@ CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr);
 void gb_alloc_free(int device, CUdeviceptr dptr);
 void gb_log(const char *text);
 
-/* Its graph and order are made; *bad: the node that does not work. */
+/* Its graph is made; *bad: the node that does not work. */
 CUresult gb_exec_new(struct graph_exec *x, struct gnode **bad);
 void gb_exec_free(struct graph_exec *x);
 /* A node of x->graph (or of a graph in it) has other parameters, or was switched on or off. */
