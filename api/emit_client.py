@@ -103,6 +103,20 @@ def field(kinds, row, ref):
     return f'obj_{handle}->field[{kinds[row.arg(handle).param].fields.index(name)}]'
 
 
+def stream_of(row, kinds):
+    """The C expression of the stream's wire name that the row gives work, or None: an argument, or what a handle keeps."""
+    if row.mode == 'local' or not row.stream:
+        return None
+    for a in row.args:
+        if a.base == 'kind' and a.dir == 'in' and a.param == 'stream' and 'keep' not in a.attrs:
+            return f'w_{a.name}'
+    for a in row.args:
+        if a.base == 'kind' and a.dir == 'in' and 'stream' in kinds[a.param].fields and \
+                not any('keep' in b.attrs for b in row.args):
+            return f'obj_{a.name}->field[{kinds[a.param].fields.index("stream")}]'
+    return None
+
+
 def exported(table, row, kinds):
     """The function that programs call: checks what can be checked here, then rpc_NAME()."""
     handles = [a for a in row.args if a.base == 'kind' and a.dir in ('in', 'del')]
@@ -134,6 +148,14 @@ def exported(table, row, kinds):
         if blob(a) and a.length is not None:
             out += [f'\tif (!r && (!{a.name} || {expr(a.length)} < 0 || {expr(a.length)} > RGPU_REC_MAX))',
                     '\t\tr = CUDA_ERROR_INVALID_VALUE;']
+    stream = stream_of(row, kinds)
+    if stream:
+        out += ['\tif (!r)', f'\t\tr = rgpu_capture(&c, {stream});']
+        if row.capture:
+            given = ''.join(f', {a.name}' for a in row.args)
+            out += ['\tif (!r && c.capturing)', f'\t\treturn RESULT(&c, {row.capture}(&c{given}));']
+        elif row.mode == 'fence' or any(a.base == 'result' for a in row.args):
+            out += ['\tif (!r && c.capturing)', '\t\tr = rgpu_capture_refuse(&c);']
     if new:
         out += ['\tif (!r)', f'\t\tr = rgpu_mint(&c, KIND_{new.param}, &w_{new.name}, &obj_{new.name});']
     out += ['\tif (r)', '\t\treturn RESULT(&c, r);']
@@ -158,8 +180,13 @@ def exported(table, row, kinds):
             call += [a.name, f'(uint32_t){expr(a.length)}']
         else:
             call.append(a.name)
+    fragment = stream and not row.capture and row.mode == 'quiet'
+    if fragment:
+        out += ['\tif (c.capturing) {', '\t\tr = rgpu_fragment_begin(&c);', '\t\tif (r)', '\t\t\treturn RESULT(&c, r);', '\t}']
     if row.mode != 'local':
         out.append(f'\tr = rpc_{row.name}({", ".join(call)});')
+        if fragment:
+            out += ['\tif (c.capturing)', '\t\tr = rgpu_fragment_end(&c, r);']
         if new:
             out += ['\tif (r) {', f'\t\trgpu_retire(obj_{new.name});', '\t\treturn RESULT(&c, r);', '\t}']
         if dead:
@@ -218,6 +245,10 @@ def prototypes(table, kinds):
 
 def functions(table, kinds, api_header, rpc_header_name):
     out = head(f'The exported functions of {table.library}', [api_header, f'"{rpc_header_name}"'])
+    for name in sorted({r.capture for r in table.rows if r.capture}):
+        row = next(r for r in table.rows if r.capture == name)
+        out.append(f'int {name}(struct rgpu_call *c, {params(row, kinds)});')
+    out.append('')
     for row in table.rows:
         if row.client == 'gen':
             out += exported(table, row, kinds)

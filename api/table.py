@@ -19,6 +19,8 @@ MODE is quiet (issued, nobody waits), fence (waits for the reply), local (answer
 OPTIONS: client=hand (the exported function is hand-written), client=none (so is what writes the record), server=hand; noctx
 (the record names no context); mute (the call does not return failures of earlier quiet ones, nor do those that make or end a
 handle: what they return must be about themselves);
+capture=FUNCTION (on a stream that captures, that function of the client takes the call's place; without it a quiet record is captured by
+the server's driver, and a fence is refused), nostream (it gives its stream no work);
 ctx=ARG (the call belongs to that handle's context, else to the current one); same=ARG (that handle must be of it); ptsz, ptds (a second symbol with that ending,
 for which stream 0 is the per-thread default stream).
 
@@ -83,6 +85,8 @@ class Row:
         self.variant = None     # 'ptsz' or 'ptds'
         self.mute = any(a.dir in ('new', 'del') for a in args)  # never tells of an earlier quiet failure
         self.op = None
+        self.capture = None     # the client's function for it
+        self.stream = True      # may give a stream work
 
     def arg(self, name):
         return next((a for a in self.args if a.name == name), None)
@@ -280,6 +284,10 @@ class Parser:
             row.client = value
         elif word == 'server=hand':
             row.server = 'hand'
+        elif key == 'capture' and NAME.match(value):
+            row.capture = value
+        elif word == 'nostream':
+            row.stream = False
         elif word == 'mute':
             row.mute = True
         elif word == 'noctx':

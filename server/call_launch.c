@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Launches, and what is set on and asked about kernels. */
 #include <string.h>
+#include "server/call_launch.h"
 #include "server/call_module.h"
 
-#define ATTRS_MAX  64u
-#define PARAMS_MAX 8192u /* of one kernel: 32 KiB of them */
+#define ATTRS_MAX 64u
 
 /* Events in attributes come under their wire names. Attributes are known ones: a new client may know more than we do. */
-static bool take_attrs(struct srv_call *c, CUlaunchAttribute *attr, unsigned n)
+bool launch_attrs(struct srv_call *c, CUlaunchAttribute *attr, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		void *event;
@@ -86,7 +86,7 @@ void srv_LAUNCH(struct srv_call *c)
 	f = srv_function(c, a.module, a.index, &m, &real);
 	if (!f)
 		return;
-	if (a.nattrs > ATTRS_MAX || a.param_bytes != f->param_bytes || f->nparams > PARAMS_MAX) {
+	if (a.nattrs > ATTRS_MAX || a.param_bytes != f->param_bytes || f->nparams > LAUNCH_PARAMS_MAX) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
@@ -95,7 +95,7 @@ void srv_LAUNCH(struct srv_call *c)
 	if (!packed)
 		return;
 	memcpy(attr, attrs, a.nattrs * sizeof(*attr));
-	if (!take_attrs(c, attr, a.nattrs))
+	if (!launch_attrs(c, attr, a.nattrs))
 		return;
 	{
 		void *params[f->nparams + 1];

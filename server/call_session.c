@@ -4,6 +4,7 @@
 #include <string.h>
 #include "api/hello.h"
 #include "server/call_array.h"
+#include "server/call_graph.h"
 #include "server/call_link.h"
 #include "server/call_module.h"
 #include "server/session.h"
@@ -238,6 +239,8 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 {
 	if (kind == KIND_module || kind == KIND_library)
 		module_drop(s, real, false);
+	if (kind == KIND_graph || kind == KIND_graphexec)
+		graph_drop(real, true);
 	if (kind == KIND_mipmap)
 		mipmap_drop(s, real);
 	if (kind == KIND_linkstate)

@@ -6,6 +6,7 @@
 #include "shim/count.h"
 #include "shim/ctx.h"
 #include "shim/cuda_api.h"
+#include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -159,6 +160,7 @@ static bool keeps_memory(uint16_t op)
 	case OP_cuEventQuery:
 	case OP_cuEventRecord:
 	case OP_cuEventElapsedTime:
+	case OP_GRAPH_LAUNCH:
 	case OP_cuEventElapsedTime_v2:
 		return true;
 	default:
@@ -217,6 +219,8 @@ int call_wait(struct rgpu_call *c, struct fence *f)
 	note_change(c);
 	if (r)
 		return r;
+	/* Who has seen work done finds what that brought. */
+	landing_poll();
 	c->remote = true;
 	if (f->status) {
 		/* The fence's own answer is about its context; an earlier quiet call's need not be. */

@@ -37,9 +37,11 @@ struct rgpu_call {
 	bool remote;  /* status is the server's, in the library's own enum */
 	bool sent;    /* the record is published */
 	bool mute;    /* its status is about itself alone: what failed before is told by another call */
+	bool capturing; /* its stream captures: nothing is sent, see rgpu_capture() */
 	bool unordered; /* its record waits for none of other threads */
 	bool settles; /* it leaves nothing running that a synchronous copy would have to wait for */
 	int status;
+	uint64_t capture_stream;  /* wire name of the stream that captures */
 	uint64_t ctx;		  /* wire name of context; 0 none */
 	struct rgpu_obj *context; /* that the call belongs to */
 	struct rgpu_session *session;
@@ -68,6 +70,16 @@ RGPU_PRIVATE_API int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int1
 
 /* @status of a call that wrote to @addr in @stream; when the program itself can look there, it has been written first. */
 RGPU_PRIVATE_API int rgpu_settle(int status, uint64_t addr, uint64_t stream);
+
+/*
+ * Asked before a call gives @stream (a wire name) work: c->capturing then says whether that is captured. A CUresult: the capture
+ * is void, or the legacy stream would have to wait for one. A call that cannot be captured makes it void (refuse). What stands
+ * between begin and end of a fragment is captured by the server's driver; @r is what became of it, given back.
+ */
+RGPU_PRIVATE_API int rgpu_capture(struct rgpu_call *c, uint64_t stream);
+RGPU_PRIVATE_API int rgpu_capture_refuse(struct rgpu_call *c);
+RGPU_PRIVATE_API int rgpu_fragment_begin(struct rgpu_call *c);
+RGPU_PRIVATE_API int rgpu_fragment_end(struct rgpu_call *c, int r);
 
 /*
  * Room for a record in this thread's ring: segments first (rgpu_segs), then @body bytes, whose address is returned. NULL:

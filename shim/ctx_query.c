@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What may be asked of a context and set on it, waiting for it, and access between peers. */
 #include "shim/ctx.h"
+#include "shim/graph.h"
 
 #include <stdio.h>
 #include "rgpu_rpc.h"
@@ -301,6 +302,8 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 
 	if (!r)
 		r = ctx_use(&c, ctx);
+	if (!r)
+		r = graph_unsafe_ctx((CUcontext)c.ctx);
 	return r ? r : ctx_sync(&c);
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -73,6 +74,7 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 	r = rpc_cuEventDestroy_v2(&c, wire);
 	if (c.sent) {
 		event_forget(obj);
+		graph_event_gone(hEvent);
 		rgpu_retire(obj);
 	}
 	return r;
@@ -116,8 +118,16 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r && flags > CU_EVENT_RECORD_EXTERNAL)
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rgpu_capture(&c, w_stream);
+	if (!r && c.capturing) {
+		struct gstream s = capture_stream(&c, w_stream);
+
+		return graph_capture_record(&s, hEvent, flags);
+	}
 	if (r)
 		return r;
+	graph_event_recorded(hEvent);
 	asked = event->field[STATE] & ASKED;
 	event_forget(event);
 	if (op == OP_cuEventRecord)
@@ -184,6 +194,10 @@ CUresult cuEventQuery(CUevent hEvent)
 
 	if (!r)
 		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
+	if (!r)
+		r = graph_event_check(hEvent);
+	if (!r)
+		r = graph_unsafe();
 	if (r)
 		return r;
 	if (shared(obj) || ctx_of(c.context)->fault)
@@ -206,6 +220,44 @@ CUresult cuEventQuery(CUevent hEvent)
 	return r;
 }
 
+bool event_was_recorded(const struct rgpu_obj *e)
+{
+	return e->field[STATE] >= TURN;
+}
+
+/* Capture spreads by a wait for a captured event; every other wait is the server's business. */
+static int wait_event(CUstream hStream, CUevent hEvent, unsigned flags)
+{
+	struct rgpu_obj *event, *stream;
+	uint64_t w_event, w_stream;
+	struct rgpu_call c;
+	struct gstream s;
+	bool done;
+	int r = rgpu_enter(&c, OP_cuStreamWaitEvent);
+
+	if (!r)
+		r = rgpu_use(&c, KIND_stream, hStream, true, &w_stream, &stream);
+	if (!r)
+		r = rgpu_use(&c, KIND_event, hEvent, false, &w_event, &event);
+	if (!r && flags > CU_EVENT_WAIT_EXTERNAL)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	s = capture_stream(&c, w_stream);
+	r = graph_capture_wait(&s, hEvent, flags, &done);
+	return r || done ? r : rpc_cuStreamWaitEvent(&c, w_stream, w_event, flags);
+}
+
+CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	return wait_event(hStream, hEvent, Flags);
+}
+
+CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	return wait_event(hStream ? hStream : CU_STREAM_PER_THREAD, hEvent, Flags);
+}
+
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	struct rgpu_call c;
@@ -216,6 +268,8 @@ CUresult cuEventSynchronize(CUevent hEvent)
 
 	if (!r)
 		r = rgpu_use(&c, KIND_event, hEvent, true, &wire, &obj);
+	if (!r)
+		r = graph_event_check(hEvent);
 	if (r)
 		return r;
 	r = rpc_EVENT_SYNC(&c, wire, &text);

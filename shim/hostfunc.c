@@ -9,6 +9,7 @@
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
+#include "shim/graph.h"
 #include "shim/pinned.h"
 #include "shim/shared.h"
 #include "shim/staging.h"
@@ -127,6 +128,8 @@ static void call(const struct hostfunc *f, int status)
 	/* It may look at what the stream wrote, and what it writes itself is for what comes later in the stream. */
 	if (shared_any())
 		shared_pull(s, true);
+	if (f->before)
+		f->before(f->arg);
 	thread_get()->in_host_function = true;
 	if (f->fn)
 		f->fn(f->data);
@@ -274,8 +277,7 @@ void hostfunc_unexpect(uint64_t id)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A function of the call's context that is called once. */
-static int announce(struct rgpu_call *c, const struct hostfunc *f, uint64_t *id)
+int hostfunc_announce(struct rgpu_call *c, const struct hostfunc *f, uint64_t *id)
 {
 	struct hostfunc mine = *f;
 	int r;
@@ -290,7 +292,7 @@ static int announce(struct rgpu_call *c, const struct hostfunc *f, uint64_t *id)
 	return r;
 }
 
-static void withdraw(uint64_t id)
+void hostfunc_withdraw(uint64_t id)
 {
 	hostfunc_unexpect(id);
 	hostfunc_free(id);
@@ -304,12 +306,12 @@ int hostfunc_copy(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t b
 	c->op = OP_HOST_H2D;
 	for (uint64_t n; bytes && !r; bytes -= n, dst += n, src = (const uint8_t *)src + n) {
 		n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
-		r = announce(c, &(struct hostfunc){.src = src, .bytes = n, .once = true}, &id);
+		r = hostfunc_announce(c, &(struct hostfunc){.src = src, .bytes = n, .once = true}, &id);
 		if (r)
 			break;
 		r = rpc_HOST_H2D(c, dst, n, stream, id);
 		if (!c->sent)
-			withdraw(id);
+			hostfunc_withdraw(id);
 	}
 	return r;
 }
@@ -326,12 +328,16 @@ static int submit(CUstream hStream, const struct hostfunc *f)
 	if (!r && !f->fn && !f->callback)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = announce(&c, f, &id);
+		r = rgpu_capture(&c, wire);
+	if (!r && c.capturing)
+		return f->fn ? capture_host(&c, f->fn, f->data) : rgpu_capture_refuse(&c);
+	if (!r)
+		r = hostfunc_announce(&c, f, &id);
 	if (r)
 		return r;
 	r = rpc_HOST_FUNC(&c, wire, id, !f->fn);
 	if (!c.sent)
-		withdraw(id);
+		hostfunc_withdraw(id);
 	return r;
 }
 

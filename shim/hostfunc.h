@@ -16,6 +16,8 @@ struct hostfunc {
 	/* Or no function: these bytes are what the server asks for. */
 	const void *src;
 	uint64_t bytes;
+	void (*before)(void *arg); /* called before fn, by the same thread; may be NULL */
+	void *arg;
 	struct rgpu_obj *context; /* of the stream that calls it */
 	bool once;		  /* forgotten when it is called */
 };
@@ -27,6 +29,9 @@ void hostfunc_free(uint64_t id);
 /* Said before the record that makes the server call it: the thread is there then, and listens. A CUresult. */
 int hostfunc_expect(struct rgpu_session *s, uint64_t id);
 void hostfunc_unexpect(uint64_t id); /* that record was not sent */
+/* The two at once, for a function of the call's context that is called once; and back. */
+int hostfunc_announce(struct rgpu_call *c, const struct hostfunc *f, uint64_t *id);
+void hostfunc_withdraw(uint64_t id);
 /* Whether some function may not have returned yet: what it writes, a later copy reads. */
 bool hostfunc_outstanding(void);
 /* What has not been called by now in a context that is gone is not called any more. */

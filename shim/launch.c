@@ -3,7 +3,9 @@
 #include <string.h>
 #include "lib/log.h"
 #include "rgpu_rpc.h"
+#include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/launch.h"
 #include "shim/module_int.h"
 
 #define ATTRS_MAX  64u
@@ -155,6 +157,20 @@ static void pack(const struct launch *l, const struct func *f, uint8_t *at)
 		memcpy(at + f->params[i].offset, l->params[i], f->params[i].bytes);
 }
 
+int launch_check(const struct device *d, const void *handle, const CUlaunchConfig *cfg)
+{
+	CUlaunchAttribute attrs[ATTRS_MAX];
+	struct launch l = {.cfg = *cfg};
+	struct rgpu_obj *context;
+	uint64_t module;
+	struct func *f;
+	int r = func_use(handle, &f, &module, &context);
+
+	if (!r)
+		r = check_shape(d, f, cfg);
+	return r ? r : check_attrs(&l, attrs);
+}
+
 static int launch(struct launch *l, const void *handle)
 {
 	CUlaunchAttribute attrs[ATTRS_MAX];
@@ -182,6 +198,10 @@ static int launch(struct launch *l, const void *handle)
 		r = check_params(l, f);
 	if (!r)
 		r = check_attrs(l, attrs);
+	if (!r)
+		r = rgpu_capture(&c, wstream);
+	if (!r && c.capturing)
+		return capture_launch(&c, &l->cfg, l->cooperative, (CUfunction)handle, l->params, l->extra);
 	if (r)
 		return r;
 	nattrs = l->cfg.numAttrs * sizeof(*attrs);

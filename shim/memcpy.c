@@ -4,6 +4,7 @@
 #include "rgpu_rpc.h"
 #include "shim/copy.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -16,7 +17,9 @@ static int enter(struct rgpu_call *c, CUstream hStream, uint64_t *wire)
 	struct rgpu_obj *obj;
 	int r = rgpu_enter(c, RGPU_NO_OP);
 
-	return r ? r : rgpu_use(c, KIND_stream, hStream, true, wire, &obj);
+	if (!r)
+		r = rgpu_use(c, KIND_stream, hStream, true, wire, &obj);
+	return r ? r : rgpu_capture(c, *wire);
 }
 
 /* The end of copies that kernels reach, too, is memory that the program looks at: it waits where the call promises that. */
@@ -28,6 +31,9 @@ static int between(struct rgpu_call *c, uint64_t dst, uint64_t src, size_t bytes
 		r = rgpu_check_range(c, src, bytes);
 	if (r || !bytes)
 		return r;
+	if (c->capturing)
+		return sync && (shared_has(dst) || shared_has(src)) ? rgpu_capture_refuse(c)
+								    : capture_copy(c, dst, true, src, true, bytes);
 	c->op = OP_D2D;
 	r = rpc_D2D(c, dst, src, bytes, stream);
 	return !r && sync && (shared_has(dst) || shared_has(src)) ? stream_sync(c, stream) : r;
@@ -61,6 +67,8 @@ static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hS
 		return between(&c, dst, twin, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, dst, bytes);
+	if (!r && c.capturing)
+		return sync ? rgpu_capture_refuse(&c) : capture_copy(&c, dst, true, (uint64_t)src, false, bytes);
 	return r ? r : copy_to_device(&c, dst, src, bytes, stream, sync);
 }
 
@@ -76,6 +84,8 @@ static int to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream hStream, b
 		return between(&c, twin, src, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, src, bytes);
+	if (!r && c.capturing)
+		return sync ? rgpu_capture_refuse(&c) : capture_copy(&c, (uint64_t)dst, false, src, true, bytes);
 	return r ? r : copy_to_host(&c, dst, src, bytes, stream, sync);
 }
 
@@ -106,6 +116,8 @@ static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx
 		r = rgpu_check_range(&c, src, bytes);
 	if (r || !bytes)
 		return r;
+	if (c.capturing)
+		return capture_copy(&c, dst, true, src, true, bytes);
 	c.op = OP_D2D_PEER;
 	r = rpc_D2D_PEER(&c, dst, wd, src, ws, bytes, stream);
 	/* Both devices are at work now. */
@@ -164,6 +176,8 @@ static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream,
 	 */
 	if (!dst || !src || in_window(&c, dst) || in_window(&c, src))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (c.capturing)
+		return sync ? rgpu_capture_refuse(&c) : capture_copy(&c, dst, false, src, false, bytes);
 	c.op = OP_STREAM_SYNC;
 	r = rpc_STREAM_SYNC(&c, stream, &text);
 	if (r)

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rgpu_rpc.h"
-#include "shim/array.h"
 #include "shim/copy.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
+#include "shim/memcpy_box.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -15,22 +16,6 @@
 #define SPAN_MAX   (64u << 20) /* and keep that many in memory */
 
 #define LENGTH_MAX (1ull << 48) /* beyond it nothing has an address; sums and, in 128 bits, products are exact */
-
-/* One end: where the first byte lies, and how far rows and slices are apart; or an array and the place in it. */
-struct end {
-	bool device;
-	uint64_t at, pitch;
-	unsigned __int128 slice;
-	bool is_array;
-	struct array_info info;
-	uint64_t array, x, y, z;
-	uint64_t ctx; /* wire name for a copy between peers, else 0 */
-};
-
-struct box {
-	struct end src, dst;
-	uint64_t width, height, depth;
-};
 
 /* What a copy says of one end. Rows: how many there are in a slice. */
 struct said {
@@ -78,8 +63,7 @@ static int end_of(struct end *e, const struct said *s)
 	return 0;
 }
 
-/* Bytes from the first to behind the last, −1 when that is more than an address can say. */
-static __int128 span(const struct end *e, const struct box *b)
+__int128 box_span(const struct end *e, const struct box *b)
 {
 	if (e->slice > LENGTH_MAX || b->width > LENGTH_MAX || b->height > LENGTH_MAX || b->depth > LENGTH_MAX)
 		return -1;
@@ -94,7 +78,7 @@ static bool fits(uint64_t at, uint64_t n, uint64_t size)
 static int check(struct rgpu_call *c, const struct end *e, const struct box *b)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR *d = &e->info.desc;
-	__int128 n = span(e, b);
+	__int128 n = box_span(e, b);
 
 	if (e->is_array)
 		return fits(e->x, b->width, d->Width * e->info.texel) && fits(e->y, b->height, d->Height ? d->Height : 1) &&
@@ -107,6 +91,13 @@ static int check(struct rgpu_call *c, const struct end *e, const struct box *b)
 	if (e->device)
 		return rgpu_check_range(c, e->at, n);
 	return e->at ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+int box_check(struct rgpu_call *c, const struct box *b)
+{
+	int r = check(c, &b->src, b);
+
+	return r ? r : check(c, &b->dst, b);
 }
 
 /* Rows that lie one behind the other at both ends are one row. */
@@ -254,9 +245,11 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 		r = rgpu_use(&c, KIND_stream, hStream, true, &stream, &obj);
 	if (r || !b->width || !b->height || !b->depth)
 		return r;
-	r = check(&c, &b->src, b);
+	r = box_check(&c, b);
 	if (!r)
-		r = check(&c, &b->dst, b);
+		r = rgpu_capture(&c, stream);
+	if (!r && c.capturing)
+		return sync || b->src.ctx ? rgpu_capture_refuse(&c) : capture_box(&c, b);
 	if (!r && (b->src.is_array || b->dst.is_array || b->src.ctx))
 		return copy_array(&c, b, stream, sync);
 	if (!r && !b->src.device && !b->dst.device) {
@@ -305,7 +298,7 @@ static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 	return r ? r : copy_box(&b, hStream, sync);
 }
 
-static int box_of(struct box *b, const CUDA_MEMCPY3D *p)
+int box_of(struct box *b, const CUDA_MEMCPY3D *p)
 {
 	struct said src, dst;
 	int r;

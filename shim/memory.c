@@ -2,6 +2,7 @@
 /* cuMemAlloc and its kin: the heap answers, the server only when memory must be leased. */
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/watch.h"
@@ -23,6 +24,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 
 	if (!r && (!dptr || !bytesize))
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = graph_unsafe();
 	if (!r)
 		r = heap_alloc(ctx_of(c.context)->device, c.context, bytesize, &addr);
 	if (!r)
@@ -64,6 +67,9 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 		return r;
 	if (!dptr)
 		return CUDA_SUCCESS;
+	r = graph_unsafe();
+	if (r || graph_mem_free(dptr))
+		return r;
 	r = heap_free(dptr);
 	return r && allocs_at(dptr, BLOCK_MANAGED) ? free_managed(&c, dptr) : r;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/ordered.h"
 #include "shim/session.h"
@@ -387,6 +388,10 @@ static int alloc(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream hS
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		pthread_mutex_unlock(&p->lock);
 	}
+	if (!r)
+		r = rgpu_capture(&c, stream);
+	if (!r && c.capturing)
+		return capture_alloc(&c, bytes, dptr);
 	/* Nothing of it: no memory, and no error. */
 	if (!r && bytes)
 		r = heap_alloc_ordered(p->device, c.context, stream, (uint64_t)pool, bytes, &addr);
@@ -421,7 +426,13 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 	uint64_t stream;
 	int r = enter(&c, hStream, &stream);
 
-	return r || !dptr ? r : heap_free_ordered(dptr, c.context, stream);
+	if (!r)
+		r = rgpu_capture(&c, stream);
+	if (r || !dptr)
+		return r;
+	if (c.capturing)
+		return capture_free(&c, dptr);
+	return graph_mem_free(dptr) ? CUDA_SUCCESS : heap_free_ordered(dptr, c.context, stream);
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)

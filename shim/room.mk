@@ -2,7 +2,7 @@
 # shim/: the libraries that programs load: libcuda.so.1 and libcublas.so.13 from the tables, libcudart in its own folder.
 
 SHIM_SRCS := $(filter-out shim/cublas%.c shim/transport%.c,$(wildcard shim/*.c))
-SHIM_OBJS := $(SHIM_SRCS:shim/%.c=$(B)/shim/%.o) $(patsubst %,$(B)/gen/%.o,client_cuda stubs_cuda procaddr_table op_names)
+SHIM_OBJS := $(SHIM_SRCS:shim/%.c=$(B)/shim/%.o) $(patsubst %,$(B)/gen/%.o,client_cuda stubs_cuda procaddr_table op_names) $(GRAPH_OBJS)
 SHIM_CUBLAS_OBJS := $(patsubst shim/%.c,$(B)/shim/%.o,$(wildcard shim/cublas*.c)) $(B)/gen/client_cublas.o
 
 $(SHIM_OBJS) $(SHIM_CUBLAS_OBJS): override CFLAGS += $(API_CFLAGS)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/ordered.h"
 #include "shim/pinned.h"
@@ -61,6 +62,7 @@ CUresult cuStreamDestroy_v2(CUstream hStream)
 		return r;
 	r = rpc_cuStreamDestroy_v2(&c, wire);
 	if (c.sent) {
+		graph_stream_gone(wire);
 		stream_forget(obj);
 		rgpu_retire(obj);
 	}
@@ -99,6 +101,10 @@ static int synchronize(CUstream hStream)
 
 	if (!r)
 		r = rgpu_use(&c, KIND_stream, hStream, true, &wire, &obj);
+	if (!r)
+		r = rgpu_capture(&c, wire);
+	if (!r && c.capturing)
+		r = rgpu_capture_refuse(&c);
 	return r ? r : stream_sync(&c, wire);
 }
 
@@ -194,24 +200,6 @@ CUresult cuStreamGetId_ptsz(CUstream hStream, unsigned long long *streamId)
 	return get_id(hStream ? hStream : CU_STREAM_PER_THREAD, streamId);
 }
 
-/* Capture cannot be begun yet, so no stream is capturing. */
-CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	struct rgpu_call c;
-	struct rgpu_obj *obj;
-	int r = stream_context(hStream, &c, &obj);
-
-	if (r || !captureStatus)
-		return r ? r : CUDA_ERROR_INVALID_VALUE;
-	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuStreamIsCapturing_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	return cuStreamIsCapturing(hStream, captureStatus);
-}
-
 /*
  * What is known of a stream's state, in two words: a watch, and what its context had been given (ctx.work, + 1) when the stream
  * was idle; with PENDING, when the watch began.
@@ -286,6 +274,12 @@ static int query(CUstream hStream)
 
 	if (!r)
 		r = rgpu_use(&c, KIND_stream, hStream, true, &wire, &obj);
+	if (!r)
+		r = rgpu_capture(&c, wire);
+	if (!r && c.capturing)
+		r = rgpu_capture_refuse(&c);
+	if (!r)
+		r = graph_unsafe();
 	if (r)
 		return r;
 	if (ctx_of(c.context)->fault)

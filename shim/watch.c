@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The places: words of one buffer object, each lent to one watch until the server has written there. */
+#include "shim/graph.h"
 #include "shim/watch.h"
 
 #include <pthread.h>
@@ -83,6 +84,8 @@ enum watch_state watch_look(uint64_t *watch)
 		return WATCH_NONE;
 	if (!written(*watch - 1))
 		return WATCH_QUIET;
+	/* Who learns from here that work is done finds what that brought. */
+	landing_poll();
 	ask = word(*watch - 1) & RGPU_WATCH_ASK;
 	watch_end(watch);
 	return ask ? WATCH_ASK : WATCH_DONE;

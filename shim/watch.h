@@ -35,6 +35,7 @@ void watch_end(uint64_t *watch);
  * the number of this change. Whoever records events otherwise than by cuEventRecord says so before and after.
  */
 uint64_t event_forget(struct rgpu_obj *event);
+bool event_was_recorded(const struct rgpu_obj *event); /* ever */
 
 /* stream.c: an object or a context is gone. */
 void stream_forget(struct rgpu_obj *stream);

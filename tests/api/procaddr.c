@@ -76,7 +76,7 @@ int main(void)
 	ok(!t, "there are no private tables");
 	is_cu(cuGetExportTable(&t, &stock), CUDA_ERROR_NOT_FOUND);
 	/* A stub: any arguments, one line on stderr, one code. */
-	is_int(((int (*)(void *, int))dlsym(lib, "cuGraphCreate"))(NULL, 0), CUDA_ERROR_NOT_SUPPORTED,
+	is_int(((int (*)(void *, int))dlsym(lib, "cuGraphicsUnregisterResource"))(NULL, 0), CUDA_ERROR_NOT_SUPPORTED,
 	       "a name that is not there yet says so");
 	return tap_done();
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/* Graphs and capture over a server: what all drivers promise, and what a replay costs. */
+#include "tests/api/serve.h"
+
+#include "tests/graph/cases.h"
+
+/* Replays with everything that a graph may ask of host memory, and no round trip but the wait. */
+static void replays_cost_nothing(void)
+{
+	static uint32_t in[256], out[256];
+	uint32_t *pinned;
+	CUDA_MEMCPY3D up, down;
+	CUstream s, other;
+	CUgraphNode n;
+	CUgraphExec x;
+	long before;
+	int bad = 0;
+	CUgraph g;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuMemHostAlloc((void **)&pinned, 4096, 0));
+	must(cuGraphCreate(&g, 0));
+	up = line_copy(in, gmem, sizeof(in), true);
+	must(cuGraphAddMemcpyNode(&n, g, NULL, 0, &up, gctx));
+	n = add_axpb(g, &n, 1, gmem, 3, 1);
+	down = line_copy(out, gmem, sizeof(out), false);
+	must(cuGraphAddMemcpyNode(&n, g, &n, 1, &down, gctx));
+	down = line_copy(pinned, gmem, 64, false);
+	must(cuGraphAddMemcpyNode(&n, g, &n, 1, &down, gctx));
+	before = rgpuRoundTrips(NULL);
+	is_cu(cuGraphInstantiate(&x, g, 0), CUDA_SUCCESS);
+	is_int(rgpuRoundTrips("GRAPH_MAKE"), rgpuRoundTrips(NULL) - before + rgpuRoundTrips("GRAPH_MAKE") - 1,
+	       "one round trip makes it executable");
+	must(cuStreamSynchronize(s));
+	before = rgpuRoundTrips(NULL);
+	for (int i = 0; i < 100; i++) {
+		in[0] = i;
+		in[255] = i + 7;
+		must(cuGraphLaunch(x, i % 2 ? s : other));
+	}
+	is_int(rgpuRoundTrips(NULL), before, "100 replays: no round trip");
+	must(cuStreamSynchronize(s));
+	ok(out[0] == 298 && out[255] == 106 && pinned[0] == 298, "the last one's values: %u %u %u", out[0], out[255], pinned[0]);
+	before = rgpuRoundTrips(NULL);
+	for (int i = 0; i < 20; i++) {
+		in[0] = i;
+		must(cuGraphLaunch(x, s));
+		must(cuStreamSynchronize(s));
+		bad += out[0] != (uint32_t)i * 3 + 1 || pinned[0] != out[0];
+	}
+	is_int(bad, 0, "each replay takes what the memory holds then, and brings its own");
+	is_int(rgpuRoundTrips(NULL) - before, 20, "one round trip each, for the wait");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuMemFreeHost(pinned));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(other));
+}
+
+/* Copies that do not fit into one record, rows with gaps, and other memory later. */
+static void large_and_pitched(void)
+{
+	enum { N = 5 << 20, W = 48, H = 10, P = 64 };
+	uint8_t *src = malloc(N), *dst = malloc(N), *rows = malloc(P * H), *moved = malloc(N);
+	CUDA_MEMCPY3D c;
+	CUgraphNode up, n, down;
+	CUdeviceptr d;
+	CUgraphExec x;
+	CUgraph g;
+	int bad = 0;
+
+	must(cuMemAlloc(&d, N));
+	for (int i = 0; i < N; i++)
+		src[i] = (uint8_t)(i * 31 >> 3), moved[i] = (uint8_t)(i * 17 >> 2);
+	must(cuGraphCreate(&g, 0));
+	c = line_copy(src, d, N, true);
+	must(cuGraphAddMemcpyNode(&up, g, NULL, 0, &c, gctx));
+	c = line_copy(dst, d, N, false);
+	must(cuGraphAddMemcpyNode(&down, g, &up, 1, &c, gctx));
+	c = line_copy(rows, d, W, false);
+	c.Height = H;
+	c.dstPitch = P;
+	c.srcPitch = W;
+	must(cuGraphAddMemcpyNode(&n, g, &up, 1, &c, gctx));
+	must(cuGraphInstantiate(&x, g, 0));
+	memset(rows, 0xee, P * H);
+	must(cuGraphLaunch(x, NULL));
+	must(cuStreamSynchronize(NULL));
+	ok(!memcmp(src, dst, N), "5 MiB up and down");
+	for (int y = 0; y < H; y++)
+		bad += memcmp(rows + y * P, src + y * W, W) || rows[y * P + W] != 0xee;
+	is_int(bad, 0, "rows come into their places, and nothing between them");
+	c = line_copy(moved, d, N, true);
+	is_cu(cuGraphExecMemcpyNodeSetParams(x, up, &c, gctx), CUDA_SUCCESS);
+	must(cuGraphLaunch(x, NULL));
+	must(cuStreamSynchronize(NULL));
+	ok(!memcmp(moved, dst, N), "from other memory than before");
+	c = line_copy(src, d, N, false);
+	is_cu(cuGraphExecMemcpyNodeSetParams(x, down, &c, gctx), CUDA_SUCCESS);
+	must(cuGraphLaunch(x, NULL));
+	must(cuStreamSynchronize(NULL));
+	ok(!memcmp(moved, src, N), "and to other memory");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuMemFree(d));
+	free(src);
+	free(dst);
+	free(rows);
+	free(moved);
+}
+
+int main(void)
+{
+	CUgraphConditionalHandle h;
+	CUgraph g;
+
+	serve(NULL, 1);
+	graph_cases(primary());
+	replays_cost_nothing();
+	large_and_pitched();
+	must(cuGraphCreate(&g, 0));
+	is_cu(cuGraphConditionalHandleCreate(&h, g, gctx, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
+	must(cuGraphDestroy(g));
+	return tap_done();
+}
