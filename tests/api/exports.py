@@ -40,8 +40,8 @@ want = wanted('api/libcuda-13.0-exports.txt')
 ok(public == want, f'libcuda.so.1 exports the {len(want)} names of the list', public ^ want)
 ok(all(not cuda[n] for n in public), 'they have no version, as in NVIDIA\'s library')
 private = {n for n, v in cuda.items() if v == 'RGPU_PRIVATE'}
-ok(private == {'rgpuRoundTrips', 'rgpu_begin', 'rgpu_capture', 'rgpu_capture_refuse', 'rgpu_check_range', 'rgpu_enter', 'rgpu_fence',
-                'rgpu_fragment_begin', 'rgpu_fragment_end', 'rgpu_mint', 'rgpu_retire', 'rgpu_send', 'rgpu_use'},
+ok(private == {'rgpuRoundTrips', 'rgpuTakesPtxOnly', 'rgpu_begin', 'rgpu_capture', 'rgpu_capture_refuse', 'rgpu_check_range', 'rgpu_enter', 'rgpu_fence',
+                'rgpu_fragment_begin', 'rgpu_fragment_end', 'rgpu_mint', 'rgpu_retire', 'rgpu_send', 'rgpu_settle', 'rgpu_use'},
    'what our own libraries share is all in RGPU_PRIVATE', private)
 if os.path.exists(os.path.join(LIB, 'libcudart.so.13')):
     cudart = exported('libcudart.so.13')
