@@ -68,6 +68,7 @@ static void unload_real(struct srv_module *m)
 void module_drop(struct srv_session *s, struct srv_module *m, bool unload)
 {
 	pthread_rwlock_wrlock(&m->life);
+	shared_drop_of(s, m, 0);
 	if (unload)
 		unload_real(m);
 	m->dead = true;

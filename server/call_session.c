@@ -250,6 +250,7 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 static void forget(struct srv_session *s, uint64_t ctx)
 {
 	session_drop_context(s, ctx, drop);
+	shared_drop_of(s, NULL, ctx);
 	pthread_rwlock_wrlock(&s->ranges_lock);
 	ranges_drop_of(&s->globals, NULL, ctx);
 	pthread_rwlock_unlock(&s->ranges_lock);

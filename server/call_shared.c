@@ -3,12 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "lib/twin.h"
 #include "server/session.h"
+
+/* A session's, of the memory that this machine has: its pages are all in use from the start. */
+#define SHARED_MAX ((uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2)
 
 struct srv_shared {
 	struct twin twin;
 	bool managed;
+	const void *owner;	 /* a variable: its module, and */
+	uint64_t ctx;		 /* the context that it is of */
 	struct srv_shared *next; /* by address */
 };
 
@@ -45,6 +51,15 @@ static CUresult map(struct srv_session *s, uint64_t addr, uint64_t bytes)
 	else
 		memset((void *)addr, 0, bytes); /* as the shadows are at both ends */
 	return r;
+}
+
+/* Whether a line of [addr, addr + bytes) is in a twin already. */
+static bool taken(struct srv_session *s, uint64_t addr, uint64_t bytes)
+{
+	for (struct srv_shared *m = s->shared; m; m = m->next)
+		if (m->twin.addr < addr + bytes && addr < m->twin.addr + m->twin.bytes)
+			return true;
+	return false;
 }
 
 static void insert(struct srv_session *s, struct srv_shared *m)
@@ -92,13 +107,16 @@ void srv_SHARE(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (session_in_window(s, a.addr, a.bytes) && a.addr % TWIN_LINE == 0 && a.bytes % TWIN_LINE == 0) {
+	if (a.bytes > SHARED_MAX || s->shared_bytes > SHARED_MAX - a.bytes) {
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (session_in_window(s, a.addr, a.bytes) && a.addr % TWIN_LINE == 0 && a.bytes % TWIN_LINE == 0) {
 		m = calloc(1, sizeof(*m));
 		shadow = mmap(NULL, a.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 		if (m && shadow != MAP_FAILED) {
 			m->twin.shadow = shadow;
 			r = share(s, &a, m);
+			s->shared_bytes += r ? 0 : a.bytes;
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -107,6 +125,72 @@ void srv_SHARE(struct srv_call *c)
 	if (r)
 		free(m);
 	srv_fail(c, r);
+}
+
+/* Managed: the driver has it where this process reaches it, too, while no kernel runs. */
+void srv_SHARE_VAR(struct srv_call *c)
+{
+	struct srv_session *s = c->session;
+	struct srv_shared *m = calloc(1, sizeof(*m));
+	struct srv_range_entry e = {0};
+	struct rec_SHARE_VAR a;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	uint64_t first, end;
+
+	if (!m || !srv_body(c, &a, sizeof(a))) {
+		free(m);
+		if (!m)
+			srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	first = a.addr - a.addr % TWIN_LINE;
+	end = (a.addr + a.bytes + TWIN_LINE - 1) / TWIN_LINE * TWIN_LINE;
+	/* The lock stays, so that the module stays until the twin is listed. */
+	pthread_rwlock_rdlock(&s->ranges_lock);
+	for (unsigned i = 0; i < s->globals.n; i++)
+		if (s->globals.list[i].addr == a.addr && s->globals.list[i].bytes == a.bytes)
+			e = s->globals.list[i];
+	if (e.bytes && a.length && a.from % TWIN_LINE == 0 && a.length % TWIN_LINE == 0 && a.from >= first && a.from < end &&
+	    a.length <= end - a.from) {
+		m->twin.addr = a.from;
+		m->twin.mem = (uint8_t *)a.from;
+		m->twin.bytes = a.length;
+		m->twin.shadow = mmap(NULL, m->twin.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		m->managed = true;
+		m->owner = e.owner;
+		m->ctx = e.ctx;
+		r = m->twin.shadow == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+		pthread_mutex_lock(&s->shared_lock);
+		if (m->twin.shadow != MAP_FAILED && !taken(s, a.from, a.length)) {
+			insert(s, m);
+			r = CUDA_SUCCESS;
+		}
+		pthread_mutex_unlock(&s->shared_lock);
+	}
+	pthread_rwlock_unlock(&s->ranges_lock);
+	if (r) {
+		if (m->twin.shadow && m->twin.shadow != MAP_FAILED)
+			munmap(m->twin.shadow, m->twin.bytes);
+		free(m);
+	}
+	srv_fail(c, r);
+}
+
+void shared_drop_of(struct srv_session *s, const void *owner, uint64_t ctx)
+{
+	pthread_mutex_lock(&s->shared_lock);
+	for (struct srv_shared **at = &s->shared; *at;) {
+		struct srv_shared *m = *at;
+
+		if (!m->owner || (owner ? m->owner != owner : m->ctx != ctx)) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		munmap(m->twin.shadow, m->twin.bytes);
+		free(m);
+	}
+	pthread_mutex_unlock(&s->shared_lock);
 }
 
 void srv_UNSHARE(struct srv_call *c)
@@ -134,6 +218,7 @@ void srv_UNSHARE(struct srv_call *c)
 		pthread_mutex_unlock(&s->shared_lock);
 		munmap(m->twin.shadow, m->twin.bytes);
 		free(m);
+		s->shared_bytes -= a.bytes;
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
 	} else {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);

@@ -93,8 +93,9 @@ struct srv_session {
 	unsigned ndevices;
 	struct srv_device device[SRV_DEVICES_MAX];
 	atomic_bool per_thread;	     /* some lane used its per-thread default stream: no other thread can ask about that */
-	pthread_mutex_t shared_lock; /* shared; inside lock */
+	pthread_mutex_t shared_lock; /* shared; inside lock and ranges_lock */
 	struct srv_shared *shared;
+	uint64_t shared_bytes; /* lock */
 	pthread_mutex_t print_lock; /* text */
 	char *text;
 	size_t text_len, text_room;
@@ -122,6 +123,9 @@ void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx);
 /* That very entry. */
 bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, enum srv_range_what what, struct srv_range_entry *out);
 bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t bytes);
+
+/* call_shared.c: the variables of a module, or of a context, have no twins any more. Before they go. */
+void shared_drop_of(struct srv_session *s, const void *owner, uint64_t ctx);
 
 /* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */
 struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r);

@@ -4,6 +4,7 @@
 #include "shim/ctx.h"
 #include "shim/session.h"
 #include "shim/shared.h"
+#include "shim/unsupported.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what is kept of advice */
 
@@ -31,6 +32,31 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 	if (flags == CU_MEM_ATTACH_HOST)
 		shared_attached((struct shared *)allocs_at(addr, BLOCK_MANAGED));
 	*dptr = addr;
+	return CUDA_SUCCESS;
+}
+
+/* A variable's address is the server's choice: what is at that address here must be ours to make. */
+CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	struct rgpu_call c;
+	CUdeviceptr addr;
+	size_t n;
+	int r = enter(&c);
+
+	if (!r)
+		r = cuLibraryGetGlobal(&addr, &n, library, name);
+	if (!r)
+		r = shared_variable(ctx_of(c.context)->device, addr, n);
+	if (r == CUDA_ERROR_NOT_SUPPORTED)
+		rgpu_unsupported("a __managed__ variable whose address at the server is in use here", NULL);
+	if (!r)
+		r = shared_pull(c.session, false);
+	if (r)
+		return r;
+	if (dptr)
+		*dptr = addr;
+	if (bytes)
+		*bytes = n;
 	return CUDA_SUCCESS;
 }
 

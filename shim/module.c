@@ -9,6 +9,7 @@
 #include "rgpu_rpc.h"
 #include "shim/handles.h"
 #include "shim/module_int.h"
+#include "shim/shared.h"
 
 static int enter(struct rgpu_call *c)
 {
@@ -190,6 +191,7 @@ static void drop_globals(struct rgpu_obj *obj, void *context)
 			continue;
 		}
 		*at = g->next;
+		shared_drop_variable(g->addr, g->bytes);
 		heap_drop_global(g->addr);
 		free(g);
 	}

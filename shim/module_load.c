@@ -7,6 +7,7 @@
 #include "shim/call_int.h"
 #include "shim/handles.h"
 #include "shim/module_int.h"
+#include "shim/shared.h"
 #include "shim/staging.h"
 #include "shim/unsupported.h"
 
@@ -456,6 +457,7 @@ void module_free(struct module *m)
 		struct global *g = m->globals;
 
 		m->globals = g->next;
+		shared_drop_variable(g->addr, g->bytes);
 		heap_drop_global(g->addr);
 		free(g);
 	}

@@ -281,6 +281,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 {
 	struct rgpu_call c;
 	uint64_t addr = (uint64_t)p;
+	struct block b;
 	int r = rgpu_enter(&c, RGPU_NO_OP);
 
 	if (!r)
@@ -289,8 +290,10 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 		return r;
 	if (!pdptr || Flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shared_has(addr))
+	if (!heap_find(addr, &b))
 		r = mirror(&c, p, &addr);
+	else if (b.kind != BLOCK_MAPPED && b.kind != BLOCK_MANAGED)
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*pdptr = addr;
 	return r;

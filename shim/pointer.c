@@ -31,7 +31,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 {
 	struct rgpu_obj *context = p->device ? p->b.context : p->m.context;
 	bool mapped = p->device && p->b.kind == BLOCK_VMM;
-	bool twin = p->device && (p->b.kind == BLOCK_MANAGED || p->b.kind == BLOCK_MAPPED);
+	bool twin = p->device && p->b.kind != BLOCK_HEAP && shared_has(ptr);
 	uint64_t start, bytes;
 
 	if (!p->device && !p->host)
@@ -54,7 +54,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		ANSWER(unsigned long long, p->device ? p->b.id : p->m.range.start);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		ANSWER(int, p->device && p->b.kind == BLOCK_MANAGED);
+		ANSWER(int, twin && p->b.kind != BLOCK_MAPPED);
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:

@@ -3,10 +3,13 @@
 #include "shim/shared_int.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "rgpu_rpc.h"
 #include "shim/cuda_api.h"
 #include "shim/session.h"
+#include "shim/unsupported.h"
 
 #define SMALL_MAX    (1ull << 20) /* up to here pieces share a region */
 #define SMALL_REGION (4ull << 20)
@@ -135,9 +138,13 @@ static struct shared *block_new(struct device *d, struct rgpu_obj *context, uint
 int shared_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, bool managed, unsigned flags, uint64_t *addr)
 {
 	uint64_t size = (bytes + PIECE_ALIGN - 1) & ~(uint64_t)(PIECE_ALIGN - 1);
-	struct shared *m = block_new(d, context, bytes, managed);
+	struct shared *m;
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 
+	if (!device_attribute(d, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
+		return rgpu_unsupported("memory that kernels share with the program",
+					"the server's driver has no virtual host memory");
+	m = block_new(d, context, bytes, managed);
 	if (m && size >= bytes) {
 		pthread_mutex_lock(&shared_lock);
 		r = piece(d, size, managed, &m->region, addr);
@@ -184,9 +191,13 @@ int shared_free(uint64_t addr, bool managed)
 int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, uint64_t *addr)
 {
 	uint64_t skip = (uint64_t)host % TWIN_LINE, all = (skip + bytes + TWIN_LINE - 1) / TWIN_LINE * TWIN_LINE;
-	struct shared *m = block_new(d, context, bytes, false);
+	struct shared *m;
 	int r;
 
+	if (!device_attribute(d, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY))
+		return rgpu_unsupported("memory that kernels share with the program",
+					"the server's driver has no virtual host memory");
+	m = block_new(d, context, bytes, false);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&shared_lock);
@@ -208,6 +219,106 @@ void shared_unmirror(uint64_t addr)
 	shared_free(addr, false);
 }
 
+/* Memory of ours at a page that variables lie in. It stays: the next load of the module may find its variables there again. */
+struct page {
+	struct range range; /* first */
+};
+
+static struct range *pages;
+
+static bool page_ours(uint64_t addr, uint64_t size)
+{
+	struct page *p = (struct page *)ranges_find(pages, addr);
+	void *got;
+
+	if (p)
+		return true;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	got = mmap((void *)addr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got != (void *)addr) {
+		/* Kernels before 4.17 take MAP_FIXED_NOREPLACE for a mere hint. */
+		if (got != MAP_FAILED)
+			munmap(got, size);
+		free(p);
+		return false;
+	}
+	p->range = (struct range){.start = addr, .bytes = size};
+	ranges_insert(&pages, &p->range);
+	return true;
+}
+
+/* Lines of a variable that no region has yet. With the lock. */
+static int share_lines(struct device *d, uint64_t addr, uint64_t bytes, uint64_t from, uint64_t length)
+{
+	struct rgpu_call c = {.op = OP_SHARE_VAR, .session = d->session};
+	struct region *g = calloc(1, sizeof(*g));
+	void *shadow = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r = g && shadow != MAP_FAILED ? rpc_SHARE_VAR(&c, addr, bytes, from, length) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (r) {
+		if (shadow != MAP_FAILED)
+			munmap(shadow, length);
+		free(g);
+		return r;
+	}
+	/* Zeros at both ends to begin with: a module that was here before may have left something. */
+	memset((void *)from, 0, length);
+	g->range = (struct range){.start = from, .bytes = length};
+	g->twin = (struct twin){.mem = (uint8_t *)from, .shadow = shadow, .addr = from, .bytes = length};
+	g->managed = g->variable = true;
+	ranges_insert(&shared_map, &g->range);
+	atomic_fetch_add(&shared_regions, 1);
+	return 0;
+}
+
+int shared_variable(struct device *d, uint64_t addr, uint64_t bytes)
+{
+	uint64_t first = addr - addr % TWIN_LINE, end = (addr + bytes + TWIN_LINE - 1) / TWIN_LINE * TWIN_LINE;
+	uint64_t size = sysconf(_SC_PAGESIZE);
+	int r = 0;
+
+	pthread_mutex_lock(&shared_lock);
+	for (uint64_t at = first - first % size; at < end && !r; at += size)
+		r = page_ours(at, size) ? 0 : CUDA_ERROR_NOT_SUPPORTED;
+	/* Variables that lie close together have lines in common: those are there once. */
+	while (first < end && !r) {
+		struct range *there = ranges_find(shared_map, first), *next = ranges_next(shared_map, first);
+		uint64_t to = next && next->start < end ? next->start : end;
+
+		if (there) {
+			first = there->start + there->bytes;
+			continue;
+		}
+		r = share_lines(d, addr, bytes, first, to - first);
+		first = to;
+	}
+	pthread_mutex_unlock(&shared_lock);
+	return r;
+}
+
+/* With it go the lines that it brought along for others: those are variables of the same module, and go, too. */
+void shared_drop_variable(uint64_t addr, uint64_t bytes)
+{
+	uint64_t at = addr - addr % TWIN_LINE;
+
+	if (!shared_any())
+		return;
+	pthread_mutex_lock(&shared_lock);
+	for (; at < addr + bytes; at += TWIN_LINE) {
+		struct region *g = (struct region *)ranges_find(shared_map, at);
+
+		if (!g || !g->variable)
+			continue;
+		ranges_remove(&shared_map, &g->range);
+		atomic_fetch_sub(&shared_regions, 1);
+		munmap(g->twin.shadow, g->range.bytes);
+		free(g);
+	}
+	pthread_mutex_unlock(&shared_lock);
+}
+
 void shared_drop_context(struct rgpu_obj *context)
 {
 	struct block b = {0};
@@ -218,9 +329,14 @@ void shared_drop_context(struct rgpu_obj *context)
 
 bool shared_has(uint64_t addr)
 {
-	struct block b;
+	bool has;
 
-	return shared_any() && heap_find(addr, &b) && (b.kind == BLOCK_MANAGED || b.kind == BLOCK_MAPPED);
+	if (!shared_any())
+		return false;
+	pthread_mutex_lock(&shared_lock);
+	has = ranges_find(shared_map, addr);
+	pthread_mutex_unlock(&shared_lock);
+	return has;
 }
 
 void *shared_host(uint64_t addr)

@@ -43,6 +43,9 @@ int shared_free(uint64_t addr, bool managed);
 /* Other memory of the program, which kernels reach at *addr. */
 int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, uint64_t *addr);
 void shared_unmirror(uint64_t addr);
+/* A managed variable of a module: the program gets memory at its address. NOT_SUPPORTED: something else is there. */
+int shared_variable(struct device *d, uint64_t addr, uint64_t bytes);
+void shared_drop_variable(uint64_t addr, uint64_t bytes);
 void shared_drop_context(struct rgpu_obj *context); /* its managed memory is gone */
 
 /* Whether @addr is such memory's device address; and where the program has it. */

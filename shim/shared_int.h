@@ -12,7 +12,7 @@ struct region {
 	struct twin twin;    /* of a mirror no more than there is of the program's memory */
 	struct space *space; /* small pieces; NULL: one block has it all */
 	unsigned blocks;
-	bool managed, mirror;
+	bool managed, mirror, variable;
 	bool always;	 /* managed, and yet looked at before each piece of work */
 	bool device_has; /* managed: devices have work since it was sent, so the program leaves it alone */
 };

@@ -19,29 +19,44 @@
 #define NAP_NS	     100000
 #define WATCHED	     64 /* contexts */
 
-/* Work that reads or writes memory of the device. Copies from and to the host look themselves, by their addresses. */
+/*
+ * Work may read or write memory of the device unless it is one of these. Copies from and to the host look themselves, by their
+ * addresses.
+ */
 bool shared_before(uint16_t op)
 {
-	if (op_library(op))
-		return true;
 	switch (op) {
-	case OP_LAUNCH:
-	case OP_D2D:
-	case OP_D2D_PEER:
-	case OP_BOX:
-	case OP_cuMemsetD8Async:
-	case OP_cuMemsetD16Async:
-	case OP_cuMemsetD32Async:
-	case OP_cuMemsetD2D8Async:
-	case OP_cuMemsetD2D16Async:
-	case OP_cuMemsetD2D32Async:
-	case OP_cuStreamWaitValue32_v2:
-	case OP_cuStreamWaitValue64_v2:
-	case OP_cuStreamWriteValue32_v2:
-	case OP_cuStreamWriteValue64_v2:
-		return true;
-	default:
+	case OP_H2D:
+	case OP_D2H:
+	case OP_H2A:
+	case OP_A2H:
+	case OP_CTX_SYNC:
+	case OP_STREAM_SYNC:
+	case OP_EVENT_SYNC:
+	case OP_EVENT_WATCH:
+	case OP_STREAM_WATCH:
+	case OP_MEMORY_WATCH:
+	case OP_cuMemGetInfo_v2:
+	case OP_cuStreamCreateWithPriority:
+	case OP_cuStreamDestroy_v2:
+	case OP_cuStreamQuery:
+	case OP_cuStreamWaitEvent:
+	case OP_cuEventCreate:
+	case OP_cuEventDestroy_v2:
+	case OP_cuEventRecord:
+	case OP_cuEventRecordWithFlags:
+	case OP_cuEventQuery:
+	case OP_cuEventElapsedTime:
+	case OP_cuEventElapsedTime_v2:
+	case OP_LOAD_BEGIN:
+	case OP_LOAD_END:
+	case OP_UNLOAD:
+	case OP_GLOBAL:
+	case OP_OCCUPANCY:
+	case OP_CLUSTERS:
 		return false;
+	default:
+		return true;
 	}
 }
 

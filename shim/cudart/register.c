@@ -265,6 +265,16 @@ cudaError_t cudart_kernel(const void *func, CUkernel *k)
 	return found ? cudaSuccess : resolve(func, k);
 }
 
+/* The program's name of a managed variable is where it lies, not the pointer that was registered. */
+static struct entry *find_managed(const void *at)
+{
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		for (struct entry *e = entries[i]; e; e = e->next_hash)
+			if (e->kind == MANAGED && *e->managed == at)
+				return e;
+	return NULL;
+}
+
 cudaError_t cudart_symbol(const void *host, CUdeviceptr *ptr, size_t *size)
 {
 	struct entry *e;
@@ -272,6 +282,8 @@ cudaError_t cudart_symbol(const void *host, CUdeviceptr *ptr, size_t *size)
 
 	pthread_rwlock_wrlock(&lock);
 	e = find(host);
+	if (!e && host)
+		e = find_managed(host);
 	if (e && e->kind != KERNEL) {
 		err = load(e->fatbin);
 		if (!err && e->kind == MANAGED)

@@ -54,8 +54,12 @@ $(B)/tests/api-heap: tests/api/heap.c $(patsubst %,$(B)/shim/%.o,heap allocs ord
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(API_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpthread
 
+$(B)/tests/api-twin: tests/api/twin.c $(B)/lib/twin.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
 $(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
 	@mkdir -p $(@D)
 	install -m 0755 $< $@
 
-UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap generator exports)
+UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap twin generator exports)
