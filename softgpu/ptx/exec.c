@@ -54,7 +54,7 @@ static u32 sync_ready(const struct warp *w, const struct frame *fr, const struct
 
 /*
  * Wakes splits that wait at a .sync instruction and need nobody any more, because lanes came or left. Lanes at
- * different bar.warp.sync instructions meet each other; all other .sync instructions meet at one place only.
+ * different bar.warp.sync instructions meet each other; for those that meet in other operations see meet.c.
  */
 static bool wake_sync(struct warp *w)
 {
@@ -62,7 +62,7 @@ static bool wake_sync(struct warp *w)
 	bool woke = false;
 
 	for (u32 k = 0; k < w->nsplit; k++)
-		if (w->split[k].state == ST_SYNC && w->split[k].pc->sub)
+		if (w->split[k].state == ST_SYNC && w->split[k].pc->kind == K_WARPSYNC)
 			at_warpsync |= w->split[k].mask;
 	for (u32 k = 0; k < w->nsplit; k++) {
 		struct split *s = &w->split[k];
@@ -70,7 +70,7 @@ static bool wake_sync(struct warp *w)
 
 		if (s->state != ST_SYNC)
 			continue;
-		if (s->pc->sub) {
+		if (s->pc->kind == K_WARPSYNC) {
 			if ((sync_ready(w, s->frame, s->pc, at_warpsync) & s->mask) != s->mask)
 				continue;
 			s->pc++;
@@ -85,7 +85,7 @@ static bool wake_sync(struct warp *w)
 		s->state = ST_READY;
 		woke = true;
 	}
-	return woke;
+	return woke || ptx_meet(w);
 }
 
 static bool before(const struct split *a, const struct split *b)
@@ -490,6 +490,7 @@ run:
 		exit_lanes(w);
 		goto choose;
 	case K_SYNC:
+	case K_WARPSYNC:
 		if (w->nsplit > 1 || sync_ready(w, s->frame, i, mask) != mask) {
 			mask = sync_arrive(w, i, mask);
 			s = &w->split[w->cur];

@@ -24,10 +24,11 @@ enum ins_kind {
 	K_CALL,	 /* imm: index into the function's calls */
 	K_RET,
 	K_EXIT,
-	K_SYNC,	   /* fn once the lanes named by r[7] (member mask) are all here */
-	K_BAR,	   /* barrier: see struct bar_op in imm */
-	K_YIELD,   /* let other warps run */
-	K_CLUSTER, /* barrier.cluster: imm is 0 to arrive, 1 to wait */
+	K_SYNC,	    /* fn once the lanes named by r[7] (member mask) are all here */
+	K_WARPSYNC, /* the same for bar.warp.sync, where different places meet */
+	K_BAR,	    /* barrier: see struct bar_op in imm */
+	K_YIELD,    /* let other warps run */
+	K_CLUSTER,  /* barrier.cluster: imm is 0 to arrive, 1 to wait */
 };
 
 #define NO_GUARD INT32_MIN
@@ -50,6 +51,17 @@ _Static_assert(sizeof(struct ins) == 64, "an instruction fills a cache line");
 
 /* imm of K_BAR */
 enum bar_mode { BAR_SYNC, BAR_ARRIVE, BAR_RED_POPC, BAR_RED_AND, BAR_RED_OR };
+
+/* sub of a K_SYNC that lanes may come to at different places (see meet.c): which registers it has */
+enum {
+	MEET = 0x80,
+	MEET_SOURCE = 0x40, /* r[1], of MEET_CLASS */
+	MEET_SHFL = 0x20,   /* r[2] and r[3], 32 bits */
+	MEET_PRED = 0x10,   /* a predicate result in r[4] */
+};
+#define MEET_SHAPE(result, source) ((result) << 2 | (source))
+#define MEET_RESULT(sub)	   ((enum rclass)((sub) >> 2 & 3))
+#define MEET_CLASS(sub)		   ((enum rclass)((sub)&3))
 
 struct copy_arg {
 	u32 from, to, bytes; /* offsets in the lane's parameter area */
@@ -237,6 +249,9 @@ void ptx_cluster_exit(struct warp *w, u32 mask);
 /* exec.c */
 enum run { RUN_DONE, RUN_BLOCKED, RUN_YIELD, RUN_STOP };
 enum run ptx_warp_run(struct warp *w);
+
+/* meet.c: lets lanes that wait for each other in one operation at different places do it; false when none can */
+bool ptx_meet(struct warp *w);
 
 /* frame.c */
 struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f);

@@ -4,12 +4,13 @@
 
 #include "softgpu/ptx/lower.h"
 
-/* With .sync the instruction waits for the lanes that @mask names; without, it takes whoever is there. */
-static void member_mask(struct lower *lo, struct ins *i, bool sync, s32 mask)
+/* With .sync the instruction waits for the lanes that @mask names; without, it takes whoever is there. @shape: MEET_… */
+static void member_mask(struct lower *lo, struct ins *i, bool sync, s32 mask, u32 shape)
 {
 	if (!sync)
 		return;
 	i->kind = K_SYNC;
+	i->sub = (u8)(MEET | shape);
 	set_use(lo, i, 7, mask);
 }
 
@@ -45,7 +46,7 @@ void lower_shfl(struct lower *lo)
 	set_use(lo, i, 3, c);
 	set_def(lo, i, 0, d);
 	set_def(lo, i, 4, p);
-	member_mask(lo, i, sync, m);
+	member_mask(lo, i, sync, m, MEET_SOURCE | MEET_SHFL | MEET_PRED | MEET_SHAPE(RC_32, RC_32));
 }
 
 void lower_vote(struct lower *lo)
@@ -70,7 +71,7 @@ void lower_vote(struct lower *lo)
 	i = emit_op(lo, "vote:%s", mode);
 	set_use(lo, i, 1, q);
 	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], strcmp(mode, "ballot") ? 'p' : 'w'));
-	member_mask(lo, i, sync, m);
+	member_mask(lo, i, sync, m, MEET_SOURCE | MEET_SHAPE(strcmp(mode, "ballot") ? RC_PRED : RC_32, RC_PRED));
 }
 
 void lower_match(struct lower *lo)
@@ -95,7 +96,7 @@ void lower_match(struct lower *lo)
 	set_use(lo, i, 1, a);
 	set_def(lo, i, 0, d);
 	set_def(lo, i, 4, p);
-	member_mask(lo, i, true, m);
+	member_mask(lo, i, true, m, MEET_SOURCE | MEET_PRED | MEET_SHAPE(RC_32, t == TY_B32 ? RC_32 : RC_64));
 }
 
 void lower_redux(struct lower *lo)
@@ -119,7 +120,7 @@ void lower_redux(struct lower *lo)
 	i = emit_op(lo, "redux:%s%s", op, (!strcmp(op, "min") || !strcmp(op, "max")) ? (t == TY_S32 ? ":s32" : ":u32") : "");
 	set_use(lo, i, 1, a);
 	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'w'));
-	member_mask(lo, i, true, m);
+	member_mask(lo, i, true, m, MEET_SOURCE | MEET_SHAPE(RC_32, RC_32));
 }
 
 void lower_activemask(struct lower *lo)
@@ -151,7 +152,7 @@ void lower_elect(struct lower *lo)
 	i = emit_op(lo, "elect:");
 	set_def(lo, i, 0, d);
 	set_def(lo, i, 4, dst(lo, o[0].second, 'p'));
-	member_mask(lo, i, true, m);
+	member_mask(lo, i, true, m, MEET_PRED | MEET_SHAPE(RC_32, RC_32));
 }
 
 static void emit_bar(struct lower *lo, enum bar_mode mode, s32 id, s32 count)
@@ -206,8 +207,8 @@ void lower_bar(struct lower *lo)
 		need_ops(lo, 1, 1);
 		m = src(lo, &lo->p->ops[0], 'w');
 		i = emit_op(lo, "warpsync:");
-		i->sub = 1; /* different places may meet: see wake_sync */
-		member_mask(lo, i, true, m);
+		i->kind = K_WARPSYNC;
+		set_use(lo, i, 7, m);
 		return;
 	}
 	if (mod(lo, "cluster")) {

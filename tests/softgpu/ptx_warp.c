@@ -10,7 +10,7 @@ struct lane {
 	u64 a;
 	u32 b, c, q, mask, group; /* group 0 does not take part */
 	u32 d, p;
-	u32 pad;
+	u32 arm;
 };
 
 /* One instruction: results %w0 and %p0, operands %w1 %d1 (a) %w2 %w3 %p1, member mask %wm. @ref says what lane @l gets. */
@@ -189,9 +189,9 @@ static const struct warp_case cases[] = {
 
 /*
  * How the groups of a warp get to the instruction: all at once, each lane naming its own group; in one arm of a branch for
- * each group; in one arm, after work of different length (the lanes arrive one by one).
+ * each group; in one arm, after work of different length (the lanes arrive one by one); each group spread over several arms.
  */
-enum { TOGETHER, ARMS, LATE, WAYS };
+enum { TOGETHER, ARMS, LATE, SPREAD, WAYS };
 
 static char text[1 << 18];
 static size_t at;
@@ -213,6 +213,17 @@ static void kernel(u32 k, u32 way)
 	switch (way) {
 	case TOGETHER:
 		ADD("%s\n", cases[k].op);
+		break;
+	case SPREAD: /* registers of the arms differ, too */
+		ADD("ld.global.u32 %%g, [%%a+36]; setp.eq.u32 %%q, %%g, 1; @%%q bra A; setp.eq.u32 %%q, %%g, 2; @%%q bra B;\n%s "
+		    "bra OUT;\n"
+		    "A: { .reg .b32 %%w<4>, %%wm; .reg .pred %%p<2>; ld.global.u32 %%w1, [%%a]; ld.global.u32 %%w2, [%%a+8]; "
+		    "ld.global.u32 %%w3, [%%a+12]; "
+		    "ld.global.u32 %%wm, [%%a+20]; ld.global.u32 %%x, [%%a+16]; setp.ne.u32 %%p1, %%x, 0; ld.global.u32 %%w0, "
+		    "[%%a+28]; ld.global.u32 %%x, [%%a+32]; "
+		    "setp.ne.u32 %%p0, %%x, 0;\n%s st.global.u32 [%%a+28], %%w0; selp.u32 %%x, 1, 0, %%p0; st.global.u32 "
+		    "[%%a+32], %%x; ret; }\nB: %s\n",
+		    cases[k].op, cases[k].op, cases[k].op);
 		break;
 	case ARMS:
 		ADD("setp.eq.u32 %%q, %%g, 1; @%%q bra A; setp.eq.u32 %%q, %%g, 2; @%%q bra B;\n%s bra OUT;\nA: %s bra OUT;\nB: "
@@ -273,6 +284,7 @@ static void run_one(struct ptx_module *m, u32 k, u32 way)
 			lanes[t].q = few == 2 ? round & 1 : r >> 40 & 1;
 			lanes[t].d = (u32)(r >> 13);
 			lanes[t].p = r >> 41 & 1;
+			lanes[t].arm = (u32)(r >> 45) % 3;
 		}
 		for (u32 w = 0; w < WARPS; w++)
 			groups(lanes + 32 * w, (w + round) % 5, way, cases[k].no_mask);
@@ -390,11 +402,13 @@ int main(void)
 	ADD(".version 9.0\n.target sm_90\n.address_size 64\n");
 	for (u32 k = 0; k < COUNT(cases); k++)
 		for (u32 way = 0; way < WAYS; way++)
-			kernel(k, way);
+			if (way != SPREAD || !cases[k].no_mask)
+				kernel(k, way);
 	m = test_must_load(text);
 	for (u32 k = 0; k < COUNT(cases); k++)
 		for (u32 way = 0; way < WAYS; way++)
-			run_one(m, k, way);
+			if (way != SPREAD || !cases[k].no_mask)
+				run_one(m, k, way);
 	ptx_module_free(m);
 	run_registers();
 	forms_done("warp");
