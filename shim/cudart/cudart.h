@@ -72,6 +72,12 @@ cudaError_t cudart_launched(CUresult r, dim3 grid, dim3 block);
 /* func.c: what cudaFunction_t stands for, in the current context. */
 cudaError_t cudart_function(const void *func, CUfunction *f);
 
+const void *cudart_kernel_host(CUkernel k); /* the stub's address, or the handle itself */
+
+/* box.c: errors that are not remembered yet */
+cudaError_t cudart_describe3d(CUDA_MEMCPY3D *c, const struct cudaMemcpy3DParms *p);
+void cudart_show3d(struct cudaMemcpy3DParms *p, const CUDA_MEMCPY3D *c);
+
 /* kind.c */
 enum cudaMemcpyKind cudart_kind(const void *dst, const void *src, enum cudaMemcpyKind kind); /* resolves cudaMemcpyDefault */
 CUmemorytype cudart_memory_type(const void *p);

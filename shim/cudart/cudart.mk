@@ -5,8 +5,8 @@ CUDART := $(B)/shim/cudart
 CUDART_CFLAGS := -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations
 
 # Files whose functions take the default stream are compiled for both of its kinds.
-CUDART_TWICE := launch copy copy2d copy3d copyarray order entry
-CUDART_ONCE := array channel texture drv init error register config kind memory peer func device props stream library pool unsupported
+CUDART_TWICE := graph_launch launch copy copy2d copy3d copyarray order entry
+CUDART_ONCE := box graph graph_node graph_exec array channel texture drv init error register config kind memory peer func device props stream library pool unsupported
 CUDART_OBJS := $(CUDART_ONCE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.ptsz.o)
 
 $(CUDART)/%.ptsz.o: shim/cudart/%.c

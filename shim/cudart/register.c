@@ -265,6 +265,21 @@ cudaError_t cudart_kernel(const void *func, CUkernel *k)
 	return found ? cudaSuccess : resolve(func, k);
 }
 
+const void *cudart_kernel_host(CUkernel k)
+{
+	const void *host = k;
+
+	pthread_rwlock_rdlock(&lock);
+	for (unsigned int i = 0; i < BUCKETS && host == (const void *)k; i++)
+		for (struct entry *e = entries[i]; e; e = e->next_hash)
+			if (e->kernel == k) {
+				host = e->host;
+				break;
+			}
+	pthread_rwlock_unlock(&lock);
+	return host;
+}
+
 /* The program's name of a managed variable is where it lies, not the pointer that was registered. */
 static struct entry *find_managed(const void *at)
 {

@@ -9,6 +9,40 @@
 
 static float a[M * K], b[K * N], c[M * N], got[M * N];
 
+/* The library's work on a stream that captures is captured with the rest. */
+static void captured(cublasHandle_t h, CUstream s, CUdeviceptr x, CUdeviceptr y)
+{
+	float one = 1, got = -1;
+	CUgraphExec exec;
+	size_t n = 0;
+	CUgraph g;
+
+	cublasSetPointerMode_v2(h, CUBLAS_POINTER_MODE_HOST);
+	must(cuMemsetD32(x, 0x3f800000, 16));
+	must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	must(cuMemsetD32Async(y, 0, 16, s));
+	is_int(cublasSaxpy_v2(h, 16, &one, (float *)x, 1, (float *)y, 1), CUBLAS_STATUS_SUCCESS, "saxpy in a capture");
+	one = 4;
+	is_int(cublasSaxpy_v2(h, 16, &one, (float *)x, 1, (float *)y, 1), CUBLAS_STATUS_SUCCESS, "and another");
+	must(cuStreamEndCapture(s, &g));
+	must(cuGraphGetNodes(g, NULL, &n));
+	is_int(n, 3, "three nodes");
+	must(cuMemcpyDtoH(&got, y, 4));
+	ok(got != 5, "nothing ran");
+	must(cuGraphInstantiate(&exec, g, 0));
+	must(cuGraphDestroy(g));
+	must(cuGraphLaunch(exec, s));
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(&got, y, 4));
+	ok(got == 5, "a replay does both: %g", got);
+	must(cuMemsetD32(x, 0x40000000, 16));
+	must(cuGraphLaunch(exec, s));
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(&got, y, 4));
+	ok(got == 10, "on what the memory holds then: %g", got);
+	must(cuGraphExecDestroy(exec));
+}
+
 int main(void)
 {
 	cublasHandle_t h, old;
@@ -108,6 +142,7 @@ int main(void)
 	for (int i = 0; i < 100; i++)
 		bad += got[i] != b[i] + 3 * a[i];
 	is_int(bad, 0, "and was used from there");
+	captured(h, s, da, db);
 	old = h;
 	is_int(cublasDestroy_v2(h), CUBLAS_STATUS_SUCCESS, "destroyed");
 	is_int(cublasDestroy_v2(old), CUBLAS_STATUS_NOT_INITIALIZED, "once");
