@@ -29,11 +29,12 @@ static struct object **bucket_of(uint64_t value)
 	return &bucket[(value ^ value >> 20 ^ value >> 40) % BUCKETS];
 }
 
-static struct object **find_locked(uint64_t value, bool surface)
+/* Another context's driver may have given the same number. */
+static struct object **find_locked(const struct rgpu_call *c, uint64_t value, bool surface)
 {
 	struct object **p = bucket_of(value);
 
-	while (*p && ((*p)->value != value || (*p)->surface != surface))
+	while (*p && ((*p)->value != value || (*p)->surface != surface || (*p)->obj->context != c->context))
 		p = &(*p)->next;
 	return p;
 }
@@ -153,10 +154,12 @@ static int destroy(uint64_t value, bool surface)
 	struct rgpu_call c;
 	int r = rgpu_enter(&c, OP_TEXOBJ_DESTROY);
 
+	if (!r)
+		r = ctx_use(&c, NULL);
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
-	p = find_locked(value, surface);
+	p = find_locked(&c, value, surface);
 	o = *p;
 	if (o)
 		*p = o->next;
@@ -181,10 +184,12 @@ static int look(uint64_t value, bool surface, const void *out, struct object *o)
 	struct rgpu_call c;
 	int r = rgpu_enter(&c, RGPU_NO_OP);
 
+	if (!r)
+		r = ctx_use(&c, NULL);
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
-	found = *find_locked(value, surface);
+	found = *find_locked(&c, value, surface);
 	if (found)
 		*o = *found;
 	pthread_mutex_unlock(&lock);

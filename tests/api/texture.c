@@ -3,6 +3,7 @@
 #include "tests/api/serve.h"
 
 #undef must
+#define OVER_SERVER
 #define main driver_tests
 #include "tests/softgpu/drv_texture.c"
 #undef main
@@ -160,6 +161,36 @@ static void peers(void)
 	must(cuArrayDestroy(a));
 }
 
+/* A context takes its arrays and objects with it. */
+static void contexts(void)
+{
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	CUDA_ARRAY3D_DESCRIPTOR md = {8, 8, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+	CUcontext mine, c;
+	CUmipmappedArray m;
+	CUtexObject t, kept;
+	CUarray a, b, level;
+
+	must(cuCtxGetCurrent(&mine));
+	b = make(4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0);
+	kept = texture(b, &d);
+	must(cuCtxCreate(&c, NULL, 0, 0));
+	a = make(4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0);
+	t = texture(a, &d);
+	must(cuMipmappedArrayCreate(&m, &md, 9));
+	must(cuMipmappedArrayGetLevel(&level, m, 3));
+	is_cu(cuMipmappedArrayGetLevel(&level, m, 4), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexObjectDestroy(kept), CUDA_ERROR_INVALID_VALUE);
+	must(cuCtxDestroy(c));
+	must(cuCtxSetCurrent(mine));
+	is_cu(cuTexObjectDestroy(t), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuArrayDestroy(a), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuArrayDestroy(level), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuMipmappedArrayDestroy(m), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuTexObjectDestroy(kept), CUDA_SUCCESS);
+	is_cu(cuArrayDestroy(b), CUDA_SUCCESS);
+}
+
 int main(void)
 {
 	CUarray a;
@@ -180,6 +211,7 @@ int main(void)
 	parts(a);
 	must(cuArrayDestroy(a));
 	peers();
+	contexts();
 	/* Ends with the program's result. */
 	return driver_tests();
 }
