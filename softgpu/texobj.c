@@ -92,6 +92,7 @@ static void from_array(const struct array *a, struct ptx_texture *t)
 	t->channel = (uint8_t)a->format.channel;
 	t->channels = (uint8_t)a->desc.NumChannels;
 	t->texel = (uint8_t)a->format.bytes;
+	t->stays = 1;
 	t->promote = a->format.norm;
 	t->layered = layered;
 	t->cubemap = cube;

@@ -266,7 +266,7 @@ struct footprint {
 	u64 *bad;
 };
 
-static bool texel(const struct footprint *f, s64 i, s64 j, s64 k, u32 out[4])
+static inline bool texel(const struct footprint *f, s64 i, s64 j, s64 k, u32 out[4])
 {
 	const struct ptx_texture *t = f->t;
 	u64 addr = f->im->base + (u64)k * f->im->plane + (u64)j * f->im->pitch + (u64)i * t->texel;
@@ -278,11 +278,17 @@ static bool texel(const struct footprint *f, s64 i, s64 j, s64 k, u32 out[4])
 			memcpy(out, t->border, 16);
 		return true;
 	}
-	if (!softgpu_mapped(addr, t->texel)) {
+	if (!t->stays && !softgpu_mapped(addr, t->texel)) {
 		*f->bad = addr;
 		return false;
 	}
-	ptx_texel_read(t, (const void *)(uintptr_t)addr, out);
+	if (t->channel == CH_F32 && t->channels == 1) { /* the most frequent one */
+		memcpy(out, (const void *)(uintptr_t)addr, 4);
+		out[1] = out[2] = 0;
+		out[3] = f32_bits(1.0f);
+	} else {
+		ptx_texel_read(t, (const void *)(uintptr_t)addr, out);
+	}
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct ptx_texture {
 	u8 dims;		     /* 1 to 3, without layers and faces */
 	u8 layered, cubemap;
 	u8 linear_memory; /* texels out of range are zero */
+	u8 stays;	  /* the memory lives as long as the object: no access needs a check */
 	/* the sampler */
 	u8 normalized, linear, linear_mips;
 	u8 promote; /* integers of 8 and 16 bits become floats in [0, 1] or [-1, 1] */

@@ -69,6 +69,7 @@ static void two_dimensions(const float *host)
 	cudaExtent e;
 	unsigned int flags;
 	float back[W * H], line[W * 2];
+	cudaTextureDesc d;
 	cudaResourceDesc r;
 
 	RT(cudaMallocArray(&a, &f, W, H));
@@ -89,7 +90,15 @@ static void two_dimensions(const float *host)
 	RT(cudaGetTextureObjectResourceDesc(&r, t));
 	if (r.resType != cudaResourceTypeArray || r.res.array.array != a)
 		die("the texture's array is another one");
+	RT(cudaGetTextureObjectTextureDesc(&d, t));
+	if (d.filterMode != cudaFilterModeLinear || d.addressMode[1] != cudaAddressModeClamp || d.normalizedCoords ||
+	    d.readMode != cudaReadModeElementType || d.maxMipmapLevelClamp != 16)
+		die("the texture's sampler is another one");
 	RT(cudaDestroyTextureObject(t));
+	if (cudaGetTextureObjectResourceDesc(&r, t) != cudaErrorInvalidValue ||
+	    cudaArrayGetPlane(&b, a, 0) != cudaErrorInvalidValue)
+		die("a texture that is gone, or a plane of none, was found");
+	cudaGetLastError();
 	t = texture_of(of_array(a), cudaFilterModePoint, true, cudaReadModeElementType);
 	check(
 		"wrapping", H, 1,
@@ -138,6 +147,22 @@ static void three_dimensions(const float *host, unsigned int flags)
 			"three dimensions", H, D,
 			[t] __device__(int x, int y, int z) { return tex3D<float>(t, x + 0.5f, y + 0.5f, z + 0.5f); }, value);
 	RT(cudaDestroyTextureObject(t));
+	// From the array's middle into pitched memory, as between devices.
+	cudaMemcpy3DPeerParms q = {};
+	float part[8 * 4 * 2], *mem;
+	size_t pitch;
+
+	RT(cudaMallocPitch(&mem, &pitch, 8 * 4, 4 * 2));
+	q.srcArray = a;
+	q.srcPos = make_cudaPos(5, 6, 1);
+	q.dstPtr = make_cudaPitchedPtr(mem, pitch, 8 * 4, 4);
+	q.extent = make_cudaExtent(8, 4, 2);
+	RT(cudaMemcpy3DPeer(&q));
+	RT(cudaMemcpy2D(part, 8 * 4, mem, pitch, 8 * 4, 4 * 2, cudaMemcpyDeviceToHost));
+	for (int i = 0; i < 8 * 4 * 2; i++)
+		if (part[i] != value(5 + i % 8, 6 + i / 8 % 4, 1 + i / 32))
+			die("element %d of a box from the middle: %g", i, part[i]);
+	RT(cudaFree(mem));
 	RT(cudaFreeArray(a));
 	RT(cudaStreamDestroy(s));
 }
