@@ -62,11 +62,17 @@ def read_list(path):
         return [w for line in f for w in line.split('#', 1)[0].split()]
 
 
-def stubs(names, never, call):
-    """Functions that say once what is missing. They are called with any arguments: none is looked at."""
+def stubs(names, never, call, absent={}):
+    """Functions that say once what is missing, or give what a device without the feature gives. Arguments are not looked at."""
     out = head('Names that are exported and not supported yet')
-    out += [f'int {call}(const char *name, const char *reason);', '']
+    out += [f'int {call}(const char *name, const char *reason);']
+    if absent:
+        out += [f'int rgpu_absent_{status}(void);' for status in sorted(set(absent.values()))] + ['']
     for n in names:
+        if n in absent:
+            out.append(f'__attribute__((visibility("default"))) int {n}(void);')
+            out.append(f'int {n}(void) {{ return rgpu_absent_{absent[n]}(); }}')
+            continue
         reason = f'"{never[n]}"' if n in never else '(void *)0'
         out.append(f'__attribute__((visibility("default"))) int {n}(void) {{ return {call}("{n}", {reason}); }}')
     return out
@@ -118,10 +124,13 @@ def generate(args):
         if os.path.exists(exports):
             names = read_list(exports)
             mine = set(symbols(t))
-            unknown = sorted((mine | {n for n, _ in t.never}) - set(names))
+            unknown = sorted((mine | {n for n, _ in t.never} | {a[0] for a in t.absent}) - set(names))
             if unknown:
                 raise Refused(f'{t.path}:{t.names.get(unknown[0], 1)}: {unknown[0]} is not in {os.path.basename(exports)}')
-            put(f'stubs_{t.library}.c', stubs([n for n in names if n not in mine], dict(t.never), 'rgpu_unsupported'))
+            put(f'stubs_{t.library}.c', stubs([n for n in names if n not in mine], dict(t.never), 'rgpu_unsupported',
+                                                  {a[0]: a[1] for a in t.absent}))
+            put(f'absent_{t.library}.inc', [f'{{ "{a[0]}", CUDA_ERROR_{a[1]} }},' for a in t.absent] +
+                [f'{{ "{n}", CUDA_ERROR_NOT_SUPPORTED }},' for n, _ in t.never])
             if t.library == 'cuda':
                 put('procaddr_table.c', procaddr.emit(os.path.join(here, 'procaddr.tsv'), names))
 

@@ -108,6 +108,7 @@ class Table:
         self.aliases = []
         self.driver = []        # (name, required)
         self.never = []         # (name, reason)
+        self.absent = []        # (name, status, reason, test)
         self.names = {}         # symbol → line
 
     def row(self, name):
@@ -171,7 +172,7 @@ class Parser:
         for self.line, text in self.logical_lines():
             word = text.split()[0]
             handler = {'library': self.library, 'kind': self.kind, 'row': self.row, 'alias': self.alias, 'driver': self.driver,
-                       'driver?': self.driver, 'never': self.never}.get(word)
+                       'driver?': self.driver, 'never': self.never, 'absent': self.absent}.get(word)
             if not handler:
                 self.refuse(f'unknown statement "{word}"')
             if word != 'library' and not self.t.library:
@@ -221,11 +222,22 @@ class Parser:
             self.t.driver.append((name, word == 'driver'))
 
     def never(self, rest, _):
-        m = re.fullmatch(r'(\w+)\s+because\s+"([^"]+)"', rest)
+        m = re.fullmatch(r'(\w+(?:\s+\w+)*)\s+because\s+"([^"]+)"', rest)
         if not m:
-            self.refuse('want "never NAME because "REASON""')
-        self.claim(m[1])
-        self.t.never.append((m[1], m[2]))
+            self.refuse('want "never NAME … because "REASON""')
+        for name in m[1].split():
+            self.claim(name)
+            self.t.never.append((name, m[2]))
+
+    def absent(self, rest, _):
+        m = re.fullmatch(r'(\w+(?:\s+\w+)*)\s+gives\s+([A-Z]\w+)\s+because\s+"([^"]+)"\s+test\s+([\w-]+)', rest)
+        if not m:
+            self.refuse('want "absent NAME … gives STATUS because "REASON" test TEST"')
+        if self.tests is not None and m[4] not in self.tests:
+            self.refuse(f'there is no test "{m[4]}"')
+        for name in m[1].split():
+            self.claim(name)
+            self.t.absent.append((name, m[2], m[3], m[4]))
 
     def alias(self, rest, _):
         m = re.fullmatch(r'(\w+)\s+of\s+(\w+)\s*\((.*)\)(?:\s+settles\s+(\w+))?', rest)

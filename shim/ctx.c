@@ -410,3 +410,36 @@ CUresult cuCtxDestroy(CUcontext ctx)
 {
 	return cuCtxDestroy_v2(ctx);
 }
+
+/* Before cuCtxDestroy there was a count of users. */
+CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct rgpu_call c;
+	int r = rgpu_enter(&c, RGPU_NO_OP);
+
+	if (!r)
+		r = ctx_use(&c, NULL);
+	if (!r && (!pctx || flags))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	atomic_fetch_add(&ctx_of(c.context)->attached, 1);
+	*pctx = (CUcontext)c.ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDetach(CUcontext ctx)
+{
+	struct rgpu_obj *obj;
+	int r = process_ready(), n;
+
+	if (!r)
+		r = check(ctx, &obj);
+	if (r)
+		return r;
+	n = atomic_load(&ctx_of(obj)->attached);
+	while (n > 0)
+		if (atomic_compare_exchange_weak(&ctx_of(obj)->attached, &n, n - 1))
+			return CUDA_SUCCESS;
+	return cuCtxDestroy_v2(ctx);
+}

@@ -18,6 +18,7 @@ struct ctx {
 	bool alive;	   /* a primary context dies and comes back; a created one dies with its handle */
 	_Atomic int fault; /* a kernel's fault that a fence told of: the context is dead, and every later call says so; 0 none */
 	bool primary;
+	_Atomic int attached; /* by cuCtxAttach */
 	unsigned flags;
 	unsigned api_version;
 	int least, greatest; /* stream priorities */

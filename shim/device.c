@@ -131,6 +131,7 @@ static const int absent[] = {
 	CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
+	CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS,
 	CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED,
 	CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES,
 	CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1,
@@ -318,4 +319,45 @@ CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, in
 	(void)outputFile;
 	(void)outputMode;
 	return CUDA_ERROR_NOT_SUPPORTED; /* deprecated: what a driver of release 13 answers, too */
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
+{
+	struct device *d;
+	int r = enter(dev, &d);
+
+	if (r || !pi || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+		return r ? r : CUDA_ERROR_INVALID_VALUE;
+	*pi = 0; /* multiprocessors are not shared out */
+	return CUDA_SUCCESS;
+}
+
+/* Atomics of one end are none for the other, across a network. */
+static int no_atomics(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count)
+{
+	if (!capabilities || !operations || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++)
+		capabilities[i] = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
+					   CUdevice dev)
+{
+	struct device *d;
+	int r = enter(dev, &d);
+
+	return r ? r : no_atomics(capabilities, operations, count);
+}
+
+CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
+					  CUdevice srcDevice, CUdevice dstDevice)
+{
+	struct device *d;
+	int r = enter(srcDevice, &d);
+
+	if (!r)
+		r = enter(dstDevice, &d);
+	return r ? r : no_atomics(capabilities, operations, count);
 }

@@ -73,7 +73,6 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-
 int file_read(const char *name, char **out, size_t *bytes)
 {
 	FILE *f = fopen(name, "rb");
@@ -490,4 +489,15 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
 	if (bytes)
 		*bytes = n;
 	return CUDA_SUCCESS;
+}
+
+/* UNIFIED_FUNCTION_POINTERS is 0: no function has an address that host and device share. */
+CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+	struct module *m;
+	int r = library_use(library, &m);
+
+	if (!r && (!fptr || !symbol))
+		r = CUDA_ERROR_INVALID_VALUE;
+	return r ? r : CUDA_ERROR_NOT_FOUND;
 }

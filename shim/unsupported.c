@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "lib/log.h"
 #include "shim/cuda_api.h"
+#include "shim/session.h"
 #include "shim/unsupported.h"
 
 #define NAMES 1024
@@ -36,3 +37,15 @@ int rgpu_unsupported(const char *name, const char *reason)
 	}
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
+
+/* Called by the generated functions of features that our devices do not have: what the program is told. */
+#define ABSENT(status)                                                                                                           \
+	int rgpu_absent_##status(void);                                                                                          \
+	int rgpu_absent_##status(void)                                                                                           \
+	{                                                                                                                        \
+		int r = process_ready();                                                                                         \
+		return r ? r : CUDA_ERROR_##status;                                                                              \
+	}
+
+ABSENT(NOT_SUPPORTED)
+ABSENT(UNSUPPORTED_EXEC_AFFINITY)

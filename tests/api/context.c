@@ -189,6 +189,7 @@ int main(void)
 	must(cuCtxPopCurrent(NULL));
 	stacks(a, b);
 	questions();
+	is_cu(cuCtxResetPersistingL2Cache(), CUDA_SUCCESS);
 	is_cu(cuCtxDestroy(b), CUDA_SUCCESS);
 	created(a);
 	primary_state(a);

@@ -126,6 +126,19 @@ int main(void)
 		wait(&status);
 		is_int(WEXITSTATUS(status), 0, "CUDA_VISIBLE_DEVICES=%s shows that one", uuid);
 	}
+	v = 9;
+	is_cu(cuDeviceGetExecAffinitySupport(&v, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0), CUDA_SUCCESS);
+	is_int(v, 0, "multiprocessors are not shared out");
+	is_cu(cuDeviceGetExecAffinitySupport(&v, CU_EXEC_AFFINITY_TYPE_MAX, 0), CUDA_ERROR_INVALID_VALUE);
+	{
+		CUatomicOperation op[2] = {CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_INTEGER_MAX};
+		unsigned int can[2] = {9, 9};
+
+		is_cu(cuDeviceGetHostAtomicCapabilities(can, op, 2, 0), CUDA_SUCCESS);
+		ok(!can[0] && !can[1], "no atomics on this host's memory");
+		is_cu(cuDeviceGetP2PAtomicCapabilities(can, op, 2, 0, 7), CUDA_ERROR_INVALID_DEVICE);
+		is_cu(cuDeviceGetP2PAtomicCapabilities(can, op, 0, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	}
 	return tap_done();
 }
 

@@ -111,6 +111,7 @@ static void bad_images(void)
 
 static void library(void)
 {
+	void *fptr = NULL;
 	CUlibrary l, back;
 	CUkernel k, list[32];
 	CUmodule m, m2;
@@ -139,6 +140,8 @@ static void library(void)
 	is_cu(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k, 0), CUDA_SUCCESS);
 	is_cu(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k, 5), CUDA_ERROR_INVALID_DEVICE);
 	is_cu(cuKernelGetFunction(&f, k), CUDA_SUCCESS);
+	is_cu(cuLibraryGetUnifiedFunction(&fptr, l, "k"), CUDA_ERROR_NOT_FOUND);
+	is_cu(cuLibraryGetUnifiedFunction(NULL, l, "k"), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuLibraryGetModule(&m, l), CUDA_SUCCESS);
 	is_cu(cuLibraryGetModule(&m2, l), CUDA_SUCCESS);
 	ok(m == m2, "one module a context");
