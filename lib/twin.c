@@ -5,24 +5,18 @@
 #include <string.h>
 
 #define PAGE  4096u
-#define WORDS (TWIN_LINE / TWIN_WORD)
+#define PAIRS (TWIN_LINE / 8)
 
-/* Somebody else may write it at this moment: each word is read once. */
-static void read_line(const uint8_t *mem, uint32_t *out)
+/* Somebody else may write it at this moment: each pair of words is read once. */
+static uint64_t changed_words(const uint8_t *mem, const uint8_t *shadow, uint64_t *now)
 {
-	for (unsigned i = 0; i < WORDS; i++)
-		out[i] = __atomic_load_n((const uint32_t *)mem + i, __ATOMIC_RELAXED);
-}
+	uint64_t mask = 0, old, differ;
 
-static uint64_t changed_words(const uint32_t *now, const uint8_t *shadow)
-{
-	uint64_t mask = 0;
-
-	for (unsigned i = 0; i < WORDS; i++) {
-		uint32_t old;
-
-		memcpy(&old, shadow + i * TWIN_WORD, sizeof(old));
-		mask |= (uint64_t)(now[i] != old) << i;
+	for (unsigned i = 0; i < PAIRS; i++) {
+		now[i] = __atomic_load_n((const uint64_t *)mem + i, __ATOMIC_RELAXED);
+		memcpy(&old, shadow + i * 8, sizeof(old));
+		differ = now[i] ^ old;
+		mask |= (uint64_t) !!(uint32_t)differ << 2 * i | (uint64_t) !!(differ >> 32) << (2 * i + 1);
 	}
 	return mask;
 }
@@ -39,11 +33,8 @@ size_t twin_changes(struct twin *t, uint64_t *at, struct twin_line *out, size_t 
 			continue;
 		}
 		for (; *at < end; *at += TWIN_LINE) {
-			uint32_t now[WORDS];
-			uint64_t mask;
+			uint64_t now[PAIRS], mask = changed_words(t->mem + *at, t->shadow + *at, now);
 
-			read_line(t->mem + *at, now);
-			mask = changed_words(now, t->shadow + *at);
 			if (!mask)
 				continue;
 			if (n == room)
@@ -66,23 +57,23 @@ uint64_t twin_address(const struct twin_line *l)
 void twin_put(struct twin *t, const struct twin_line *l)
 {
 	uint64_t off = twin_address(l) - t->addr;
-	uint32_t *mem = (uint32_t *)(t->mem + off);
+	uint8_t *mem = t->mem + off, *shadow = t->shadow + off;
 
-	for (unsigned i = 0; i < WORDS; i++) {
+	for (unsigned i = 0; i < PAIRS; i++) {
+		unsigned which = l->head >> 2 * i & 3;
+		uint32_t word[2];
 		uint64_t both;
-		uint32_t one;
 
-		if (!(l->head >> i & 1))
-			continue;
-		if (i % 2 == 0 && l->head >> i & 2) {
-			memcpy(&both, l->data + i * TWIN_WORD, sizeof(both));
-			memcpy(t->shadow + off + i * TWIN_WORD, &both, sizeof(both));
-			__atomic_store_n((uint64_t *)(mem + i), both, __ATOMIC_RELEASE);
-			i++;
-		} else {
-			memcpy(&one, l->data + i * TWIN_WORD, sizeof(one));
-			memcpy(t->shadow + off + i * TWIN_WORD, &one, sizeof(one));
-			__atomic_store_n(mem + i, one, __ATOMIC_RELEASE);
+		memcpy(word, l->data + i * 8, sizeof(word));
+		memcpy(&both, word, sizeof(both));
+		if (which == 3) {
+			memcpy(shadow + i * 8, &both, sizeof(both));
+			__atomic_store_n((uint64_t *)mem + i, both, __ATOMIC_RELEASE);
+		} else if (which) {
+			unsigned at = i * 8 + (which == 2 ? TWIN_WORD : 0);
+
+			memcpy(shadow + at, &word[which - 1], TWIN_WORD);
+			__atomic_store_n((uint32_t *)(mem + at), word[which - 1], __ATOMIC_RELEASE);
 		}
 	}
 }

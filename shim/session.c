@@ -166,7 +166,7 @@ int session_fail(struct rgpu_session *s, const char *why)
 	int reason = s->kpage ? __atomic_load_n(&s->kpage->reason, __ATOMIC_ACQUIRE) : 0;
 
 	/* The program is exiting, and this thread is late. */
-	if (reason == -ESHUTDOWN && process_exiting())
+	if ((reason == -ESHUTDOWN || reason == -ECANCELED) && process_exiting())
 		return CUDA_ERROR_DEINITIALIZED;
 	if (!atomic_exchange(&s->failed, true)) {
 		if (!why)

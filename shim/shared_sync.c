@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
@@ -274,8 +275,8 @@ static bool all_done(const struct watched *w)
 
 static void *watch(void *arg)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
 	struct rgpu_session *s = arg;
+	int64_t begin, took;
 	bool done;
 
 	for (;;) {
@@ -289,11 +290,16 @@ static void *watch(void *arg)
 		handle_each(KIND_context, watch_context, &w);
 		do {
 			done = all_done(&w);
+			begin = rgpu_now_ns();
 			/* Only a lost session ends it; the program's own calls say so. */
 			if ((push(s, true, true) || pull(s, true, true)) && session_dead(s))
 				return NULL;
+			/* At most half of the time, however much memory there is. */
+			took = rgpu_now_ns() - begin;
+			if (took < NAP_NS)
+				took = NAP_NS;
 			if (!done)
-				nanosleep(&nap, NULL);
+				nanosleep(&(struct timespec){.tv_sec = took / 1000000000, .tv_nsec = took % 1000000000}, NULL);
 		} while (!done);
 	}
 }

@@ -17,7 +17,7 @@
  * its pages are mapped, and 1 → 0 before they are unmapped and only with no kernel running.
  */
 #define SOFTGPU_GRANULE_SHIFT 21
-#define SOFTGPU_GRANULE (1ull << SOFTGPU_GRANULE_SHIFT)
+#define SOFTGPU_GRANULE	      (1ull << SOFTGPU_GRANULE_SHIFT)
 
 struct softgpu_arena {
 	uint8_t *base;	/* multiple of SOFTGPU_GRANULE */
@@ -41,6 +41,19 @@ static inline bool softgpu_mapped(uint64_t addr, uint64_t len)
 		if (!a->state[g])
 			return false;
 	return true;
+}
+
+/* Memory of the program that cuMemHostRegister made known (ptx/registered.c). */
+extern unsigned int softgpu_nregistered;
+bool softgpu_register(uint64_t addr, uint64_t bytes); /* false: no memory to note it */
+void softgpu_unregister(uint64_t addr);
+bool softgpu_registered(uint64_t addr, uint64_t len); /* all of it lies in one registered piece */
+
+/* True when kernels and other work may touch it. */
+static inline bool softgpu_reaches(uint64_t addr, uint64_t len)
+{
+	return softgpu_mapped(addr, len) ||
+	       (__atomic_load_n(&softgpu_nregistered, __ATOMIC_ACQUIRE) && softgpu_registered(addr, len));
 }
 
 #endif

@@ -16,7 +16,7 @@ static CUresult fill_run(struct op *op, struct stream *s)
 	struct fill_op *f = container_of(op, struct fill_op, op);
 
 	(void)s;
-	if (!softgpu_mapped(f->dst, (f->rows - 1) * f->pitch + f->width * f->bytes))
+	if (!softgpu_reaches(f->dst, (f->rows - 1) * f->pitch + f->width * f->bytes))
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	for (size_t y = 0; y < f->rows; y++) {
 		void *row = (void *)(uintptr_t)(f->dst + y * f->pitch);
@@ -46,9 +46,7 @@ static CUresult check(CUdeviceptr dst, size_t pitch, unsigned int bytes, size_t 
 		return CUDA_SUCCESS;
 	if (__builtin_mul_overflow(rows - 1, pitch, all) || __builtin_add_overflow(*all, line, all))
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(mem_check(dst, *all));
-	/* Registered memory has no device address here (docs/limits.md). */
-	return softgpu_mapped(dst, *all) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return mem_check(dst, *all);
 }
 
 CUresult fill_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)

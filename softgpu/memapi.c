@@ -164,11 +164,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int
 	TRY(ctx_enter(&c));
 	if (!dptr || flags || !mem_find((uintptr_t)ptr, &a))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (a.kind == ALLOC_REGISTERED) {
-		log_line("cuMemHostGetDevicePointer: kernels cannot reach memory of cuMemHostRegister; use cuMemHostAlloc");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	if (a.kind != ALLOC_HOST && a.kind != ALLOC_MANAGED)
+	if (a.kind != ALLOC_HOST && a.kind != ALLOC_MANAGED && a.kind != ALLOC_REGISTERED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*dptr = (uintptr_t)ptr;
 	return CUDA_SUCCESS;
@@ -208,7 +204,11 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 		.ctx_handle = c->obj.handle,
 		.flags = flags,
 	};
-	return mem_enter(&a);
+	TRY(mem_enter(&a));
+	if (softgpu_register(a.base, a.bytes))
+		return CUDA_SUCCESS;
+	mem_remove(a.base, &a);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemHostRegister(void *ptr, size_t bytes, unsigned int flags)
@@ -227,7 +227,10 @@ CUresult cuMemHostUnregister(void *ptr)
 	if (!mem_find((uintptr_t)ptr, &a) || a.base != (uintptr_t)ptr || a.kind != ALLOC_REGISTERED)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	ctx_drain(c);
-	return mem_remove((uintptr_t)ptr, &a) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (!mem_remove((uintptr_t)ptr, &a))
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	mem_release(&a, true);
+	return CUDA_SUCCESS;
 }
 
 /* ---- Managed memory: host and device share it, so there is nothing to move ---- */

@@ -14,10 +14,7 @@ struct mem_op {
 
 static bool still_there(const struct mem_op *m)
 {
-	struct alloc a;
-
-	/* Registered memory is the program's: it promised to keep it. */
-	return softgpu_mapped(m->addr, m->bytes) || (mem_find(m->addr, &a) && a.kind == ALLOC_REGISTERED);
+	return softgpu_reaches(m->addr, m->bytes);
 }
 
 static bool holds(struct op *op)

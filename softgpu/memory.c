@@ -215,8 +215,10 @@ void mem_release(const struct alloc *a, bool uncharge)
 {
 	struct device *charged = a->kind == ALLOC_HOST ? NULL : a->dev;
 
-	if (!a->room)
+	if (!a->room) {
+		softgpu_unregister(a->base);
 		return;
+	}
 	pthread_mutex_lock(&lock);
 	give(charged, a->base, a->room);
 	pthread_mutex_unlock(&lock);

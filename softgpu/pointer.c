@@ -34,8 +34,6 @@ static CUresult attribute(void *data, CUpointer_attribute attr, CUdeviceptr ptr,
 		*(unsigned int *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		if (!w->vmm && w->a.kind == ALLOC_REGISTERED)
-			return CUDA_ERROR_INVALID_VALUE;
 		*(CUdeviceptr *)data = ptr;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:

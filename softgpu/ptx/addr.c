@@ -62,7 +62,7 @@ void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp
 			return illegal(w, i, lane, addr, size, "out-of-range parameter");
 		return (void *)(uintptr_t)(w->blk->l->params + off);
 	default:
-		if (!softgpu_mapped(addr, size))
+		if (!softgpu_reaches(addr, size))
 			return illegal(w, i, lane, addr, size, "illegal global");
 		return (void *)(uintptr_t)addr;
 	}

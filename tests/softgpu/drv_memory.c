@@ -173,6 +173,23 @@ static void fills(void)
 	must(cuMemFree(p));
 }
 
+/* Adds 1 to the word of each thread. */
+static CUfunction increment(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+				   ".visible .entry increment(.param .u64 p)\n{\n"
+				   ".reg .u32 %r<4>;\n.reg .u64 %d<4>;\n"
+				   "ld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d2, %r1, 4;\n"
+				   "add.u64 %d3, %d1, %d2;\nld.global.u32 %r2, [%d3];\nadd.u32 %r3, %r2, 1;\n"
+				   "st.global.u32 [%d3], %r3;\nret;\n}\n";
+	CUmodule m;
+	CUfunction f;
+
+	must(cuModuleLoadData(&m, text));
+	must(cuModuleGetFunction(&f, m, "increment"));
+	return f;
+}
+
 static void host_memory(void)
 {
 	static char mine[8192];
@@ -201,7 +218,15 @@ static void host_memory(void)
 	works(cuMemHostRegister(mine, sizeof(mine), 0));
 	gives(cuMemHostRegister(mine + 100, 100, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	works(cuMemcpyHtoD(p, mine, 4096));
-	gives(cuMemHostGetDevicePointer(&d, mine, 0), CUDA_ERROR_NOT_SUPPORTED);
+	works(cuMemHostGetDevicePointer(&d, mine + 8, 0));
+	ok(d == (CUdeviceptr)(uintptr_t)(mine + 8), "registered memory has its own address on the device");
+	memset(mine, 0, sizeof(mine));
+	must(cuLaunchKernel(increment(), 1, 1, 1, 64, 1, 1, 0, NULL, (void *[]){&d}, NULL));
+	works(cuCtxSynchronize());
+	ok(!mine[4] && mine[8] == 1 && mine[8 + 63 * 4] == 1 && !mine[8 + 64 * 4], "kernels reach it");
+	works(cuMemsetD8(d, 7, 100));
+	ok(mine[8] == 7 && mine[107] == 7 && mine[108] != 7, "and so does a memset");
+	gives(cuMemsetD8(d, 7, sizeof(mine)), CUDA_ERROR_INVALID_VALUE);
 	gives(cuMemHostUnregister(mine + 4), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	works(cuMemHostUnregister(mine));
 	gives(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
