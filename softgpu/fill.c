@@ -109,7 +109,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned int value, unsigned
 		return CUDA_SUCCESS;
 	TRY(fill_op(dst, pitch, value, bytes, width, rows, all, &op));
 	/* A memset of device memory never waits; one of page-locked host memory does, unless asked not to. */
-	if (!async && mem_find(dst, &a) && a.kind == ALLOC_HOST)
+	if (!async && mem_find(dst, &a) && a.kind != ALLOC_DEVICE)
 		return stream_submit_wait(s, op);
 	return stream_submit(s, op, NULL);
 }

@@ -277,9 +277,9 @@ static void lookups(void)
 
 static void unsupported(void)
 {
-	CUgraph g;
+	CUmemGenericAllocationHandle h;
 
-	gives(cuGraphCreate(&g, 0), CUDA_ERROR_NOT_SUPPORTED);
+	gives(cuMemImportFromShareableHandle(&h, (void *)3, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 static void forking(void)
