@@ -26,7 +26,7 @@ static const struct {
 	{"stv:", "mem"},
 	{"sta:", "mem"},
 	{"localaddr", "mem"},
-	{"isspacep:", "mem"},
+	{"isspacep:", "fault"},
 	{"fence:", "mem"},
 	{"atom:", "atom"},
 	{"shfl:", "warp"},

@@ -227,15 +227,20 @@ static void set_cases(u32 d, u32 t, u32 cmp, bool ftz)
 {
 	char r = case_reg(types[t].sig), ins[96], text[72], sig[5] = {types[d].sig, types[t].sig, types[t].sig, 'p', 0};
 	bool to_bf16 = d == BF16 || d == BF16X2;
-	u32 b = (d + t + cmp) % 4; /* the predicate operand is the same code for all */
+	u32 other = 1 + (d + t + cmp) % 3; /* the predicate operand is the same code for all */
 
-	snprintf(text, sizeof(text), "set.%s%s%s.%s.%s", cmps[cmp], bools[b], ftz ? ".ftz" : "", types[d].name, types[t].name);
-	snprintf(ins, sizeof(ins), "%s %%%c0, %%%c1, %%%c2%s", text, case_reg(types[d].sig), r, r, b ? ", %p2" : "");
-	if (!check(legal(cmp, t, ftz) && legal_set(d, t) && !(ftz && to_bf16), ins))
-		return;
-	sig[3] = b ? 'p' : 0;
-	snprintf(ins, sizeof(ins), "%s $0, $1, $2%s;", text, b ? ", $3" : "");
-	add(ins, sig, ref_set, t, cmp, ftz, b, 0, d);
+	for (u32 b = 0; b < 4; b += other) {
+		snprintf(text, sizeof(text), "set.%s%s%s.%s.%s", cmps[cmp], bools[b], ftz ? ".ftz" : "", types[d].name,
+			 types[t].name);
+		snprintf(ins, sizeof(ins), "%s %%%c0, %%%c1, %%%c2%s", text, case_reg(types[d].sig), r, r, b ? ", %p2" : "");
+		if (!check(legal(cmp, t, ftz) && legal_set(d, t) && !(ftz && to_bf16), ins))
+			return;
+		sig[3] = b ? 'p' : 0;
+		snprintf(ins, sizeof(ins), "%s $0, $1, $2%s;", text, b ? ", $3" : "");
+		add(ins, sig, ref_set, t, cmp, ftz, b, 0, d);
+		if (b)
+			break;
+	}
 }
 
 int main(void)
