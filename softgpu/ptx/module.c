@@ -9,6 +9,8 @@
 
 #define HEAP_BYTES	(8u << 20) /* CUDA's default cudaLimitMallocHeapSize */
 #define RECURSIVE_STACK (64u << 10)
+#define MAX_CALL_CHAIN	1024u
+#define MAX_LOCAL	(1u << 26)
 
 static void free_func(struct ptx_func *f)
 {
@@ -243,7 +245,7 @@ static void make_func(struct load *ld, struct func_ast *a, u32 index)
 }
 
 /* Local memory of the deepest call chain; cycles and indirect calls get a fixed stack, checked at each call. */
-static u32 stack_need(struct ptx_func *f, u8 *state, bool *open_ended)
+static u32 stack_need(struct load *ld, struct ptx_func *f, u8 *state, bool *open_ended)
 {
 	u32 deepest = 0;
 
@@ -255,6 +257,9 @@ static u32 stack_need(struct ptx_func *f, u8 *state, bool *open_ended)
 		*open_ended |= f->recursive;
 		return f->local_total;
 	}
+	/* The host's stack is walked as deep as the calls nest; no kernel's is so deep. */
+	if (++ld->depth > MAX_CALL_CHAIN)
+		load_fail(ld, PTX_UNSUPPORTED, 0, "calls nest more than %u functions deep at '%s'", MAX_CALL_CHAIN, f->name);
 	state[f->index] = 1;
 	if (f->indirect)
 		f->recursive = true;
@@ -263,12 +268,15 @@ static u32 stack_need(struct ptx_func *f, u8 *state, bool *open_ended)
 
 		if (!f->calls[k].callee)
 			continue;
-		n = stack_need(f->calls[k].callee, state, &f->recursive);
+		n = stack_need(ld, f->calls[k].callee, state, &f->recursive);
 		if (n > deepest)
 			deepest = n;
 	}
+	if (deepest > MAX_LOCAL - f->local_own)
+		load_fail(ld, PTX_UNSUPPORTED, 0, "more than 64 MiB of local memory a thread in '%s' and what it calls", f->name);
 	f->local_total = f->local_own + deepest;
 	state[f->index] = 2;
+	ld->depth--;
 	*open_ended |= f->recursive;
 	return f->local_total;
 }
@@ -317,7 +325,7 @@ static void lower_all(struct load *ld)
 	for (k = 0; k < m->nfuncs; k++) {
 		bool open_ended = false;
 
-		stack_need(m->funcs[k], state, &open_ended);
+		stack_need(ld, m->funcs[k], state, &open_ended);
 	}
 	for (k = 0; k < m->nfuncs; k++) {
 		struct ptx_func *f = m->funcs[k];

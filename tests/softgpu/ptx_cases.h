@@ -355,9 +355,9 @@ static u32 case_mask(u32 warp)
 	case 2:
 		return ~(1u << (r >> 20 & 31));
 	case 3:
-		return 0x0000ffff << (r >> 20 & 16);
+		return 0xffffu << (r >> 20 & 16);
 	case 4:
-		return 0x55555555 << (r >> 20 & 1);
+		return 0x55555555u << (r >> 20 & 1);
 	default:
 		return (u32)(r >> 16);
 	}

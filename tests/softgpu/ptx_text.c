@@ -114,6 +114,28 @@ static void test_nesting(void)
 	free(text);
 }
 
+/* Long chains of calls and much local memory in them must not exhaust or overrun the host's. */
+static void test_chains(void)
+{
+	struct ptx_module *m;
+	size_t size = 16u << 20, at = 0;
+	char *text = malloc(size);
+
+	at = (size_t)sprintf(text, HEAD);
+	for (int k = 0; k < 20000; k++)
+		at += (size_t)snprintf(text + at, size - at, ".func f%d();\n.func f%d() { call f%d; ret; }\n", k + 1, k, k + 1);
+	at += (size_t)snprintf(text + at, size - at, ".func f20000() { ret; }\n");
+	is_int(test_load(text, at, &m), PTX_UNSUPPORTED, "twenty thousand functions that call each other: %s", test_log);
+	at = (size_t)sprintf(text, HEAD ".func f0() { ret; }\n");
+	for (int k = 1; k < 100; k++)
+		at += (size_t)snprintf(text + at, size - at, ".func f%d() { .local .b8 l[60000000]; call f%d; ret; }\n", k,
+				       k - 1);
+	is_int(test_load(text, at, &m), PTX_UNSUPPORTED, "six gigabytes of local memory in a chain of calls: %s", test_log);
+	refused(KERNEL("ld.param.u64 %d1, [18446744073709551615];"), PTX_UNSUPPORTED, "outside the parameter",
+		"a parameter's address near 2^64");
+	free(text);
+}
+
 /* Loading every prefix must end in an orderly way; a whole text loads. */
 static void test_truncated(const char *program)
 {
@@ -346,6 +368,7 @@ int main(int argc, char **argv)
 	test_initialisers();
 	test_values();
 	test_nesting();
+	test_chains();
 	test_truncated(argv[0]);
 	return tap_done();
 }
