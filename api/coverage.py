@@ -44,7 +44,9 @@ def main():
     names = names_of(os.path.join(HERE, 'libcuda-13.0-exports.txt'))
     rows = driver(Parser(sys.argv[1], {}, None).parse())
     with open(sys.argv[2], encoding='utf-8') as f:
-        missing = set(re.findall(r'^STUB\((\w+)\)', f.read(), re.M))
+        stubs = f.read()
+    missing = set(re.findall(r'^STUB\((\w+)\)', stubs, re.M))
+    never = dict(re.findall(r'^NEVER\((\w+), "(.*)"\)$', stubs, re.M))
     runtime = names_of(os.path.join(HERE, 'libcudart-13.0-exports.txt'))
     count = {}
     for n in names:
@@ -66,8 +68,12 @@ def main():
         how, more, test = rows.get(n, ('not yet', '', ''))
         print(f'| `{n}` | {how} | {more} | {test} |')
     print(f'\n## libcudart.so.13: {len(runtime)} names\n')
-    print(f'{len(runtime) - len(missing)} are there (`shim/cudart/`, over the names above; `tests/cudart/`). These are not:\n')
+    print(f'{len(runtime) - len(missing) - len(never)} are there (`shim/cudart/`, over the names above; `tests/cudart/`). Not yet:\n')
     print(', '.join(f'`{n}`' for n in runtime if n in missing) or 'none')
+    print('\nImpossible across machines:\n\n| name | why |\n|---|---|')
+    for n in runtime:
+        if n in never:
+            print(f'| `{n}` | {never[n]} |')
 
 
 main()

@@ -5,8 +5,8 @@ CUDART := $(B)/shim/cudart
 CUDART_CFLAGS := -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations
 
 # Files whose functions take the default stream are compiled for both of its kinds.
-CUDART_TWICE := graph_launch launch copy copy2d copy3d copyarray order entry
-CUDART_ONCE := box graph graph_node graph_exec array channel texture drv init error register config kind memory peer func device props stream library pool unsupported
+CUDART_TWICE := graph_launch launch copy copy2d copy3d copyarray batch order entry
+CUDART_ONCE := box graph graph_node graph_exec array channel texture drv init error register config kind memory peer func device props stream library pool absent unsupported
 CUDART_OBJS := $(CUDART_ONCE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.ptsz.o)
 
 $(CUDART)/%.ptsz.o: shim/cudart/%.c
@@ -17,8 +17,8 @@ $(CUDART)/%.o: shim/cudart/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CUDART_CFLAGS) -c -o $@ $<
 
-$(CUDART)/stubs.c: shim/cudart/genstubs.py api/libcudart-13.0-exports.txt $(CUDART_OBJS)
-	$(PY) shim/cudart/genstubs.py api/libcudart-13.0-exports.txt $@ $(CUDART_OBJS)
+$(CUDART)/stubs.c: shim/cudart/genstubs.py shim/cudart/never.txt api/libcudart-13.0-exports.txt $(CUDART_OBJS)
+	$(PY) shim/cudart/genstubs.py api/libcudart-13.0-exports.txt shim/cudart/never.txt $@ $(CUDART_OBJS)
 
 $(CUDART)/stubs.o: $(CUDART)/stubs.c
 	$(CC) $(CFLAGS) -c -o $@ $<

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes C stubs for the names of a list that no object file defines: genstubs.py LIST OUT.c OBJECT..."""
+"""Writes C stubs for the names of a list that no object file defines: genstubs.py LIST NEVER OUT.c OBJECT..."""
 import subprocess
 import sys
 
@@ -11,10 +11,22 @@ def defined(objects):
     return {line.split()[0] for line in out.splitlines() if line and not line.endswith(":")}
 
 
+def lines(path):
+    with open(path) as f:
+        return [line.strip() for line in f if line.strip() and not line.startswith("#")]
+
+
+def reason(name, never):
+    for pattern, why in never:
+        if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
+            return why
+    return None
+
+
 def main():
-    listing, out, objects = sys.argv[1], sys.argv[2], sys.argv[3:]
-    with open(listing) as f:
-        names = [line.strip() for line in f if line.strip()]
+    listing, never_list, out, objects = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    names = lines(listing)
+    never = [line.split(None, 1) for line in lines(never_list)]
     have = defined(objects)
     extra = {n for n in have if n.startswith(("cuda", "__cuda"))} - set(names)
     extra = {n for n in extra if not n.startswith("cudart_")}
@@ -23,12 +35,14 @@ def main():
     missing = [n for n in names if n not in have]
     with open(out, "w") as f:
         f.write("/* SPDX-License-Identifier: MIT */\n")
-        f.write(f"/* Generated: {len(missing)} of {len(names)} names that are not there yet. */\n")
+        f.write(f"/* Generated: {len(missing)} of {len(names)} names that are not there. */\n")
         f.write('#include "shim/cudart/unsupported.h"\n')
-        f.write('#define STUB(name) __attribute__((visibility("default"))) int name(void); \\\n'
-                "\tint name(void) { static _Atomic char told; return cudart_unsupported(#name, &told); }\n")
+        f.write('#define STUB(name) NEVER(name, (void *)0)\n')
+        f.write('#define NEVER(name, why) __attribute__((visibility("default"))) int name(void); \\\n'
+                "\tint name(void) { static _Atomic char told; return cudart_unsupported(#name, why, &told); }\n")
         for n in missing:
-            f.write(f"STUB({n})\n")
+            why = reason(n, never)
+            f.write(f'NEVER({n}, "{why}")\n' if why else f"STUB({n})\n")
 
 
 main()

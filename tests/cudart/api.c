@@ -399,6 +399,36 @@ static void streams(void)
 	cudaFree(d);
 }
 
+/* Batches of copies, and what is kept of a stream. */
+static void batches(void)
+{
+	struct cudaMemcpyAttributes attr = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+	cudaStreamAttrValue v = {.priority = -2}, got = {0};
+	int up = 21, down = 0, *d;
+	size_t sizes[2] = {4, 4}, first = 0;
+	cudaStream_t s;
+
+	is_int(cudaMalloc((void **)&d, 4), cudaSuccess, "cudaMalloc");
+	is_int(cudaStreamCreate(&s), cudaSuccess, "cudaStreamCreate");
+	{
+		void *dsts[2] = {d, &down};
+		const void *srcs[2] = {&up, d};
+
+		is_int(cudaMemcpyBatchAsync(dsts, srcs, sizes, 2, &attr, &first, 1, s), cudaSuccess, "cudaMemcpyBatchAsync");
+		is_int(cudaMemcpyBatchAsync(dsts, srcs, sizes, 2, &attr, &first, 1, cudaStreamLegacy), cudaErrorInvalidValue,
+		       "not for the legacy stream");
+	}
+	is_int(cudaStreamSynchronize(s), cudaSuccess, "cudaStreamSynchronize");
+	is_int(down, 21, "up and down in one batch");
+	cudaGetLastError();
+	is_int(cudaStreamSetAttribute(s, cudaStreamAttributePriority, &v), cudaSuccess, "cudaStreamSetAttribute");
+	is_int(cudaStreamGetAttribute(s, cudaStreamAttributePriority, &got), cudaSuccess, "cudaStreamGetAttribute");
+	is_int(got.priority, -2, "the priority is what was set");
+	is_int(cudaStreamCopyAttributes(cudaStreamPerThread, s), cudaSuccess, "cudaStreamCopyAttributes");
+	is_int(cudaStreamDestroy(s), cudaSuccess, "cudaStreamDestroy");
+	cudaFree(d);
+}
+
 /* A name that is not done yet says so once. */
 static void unsupported(void)
 {
@@ -420,9 +450,10 @@ static void unsupported(void)
 	close(fd[0]);
 	close(old);
 	said[n > 0 ? n : 0] = 0;
-	is_int(first, cudaErrorNotSupported, "a call that is not there yet");
+	is_int(first, cudaErrorNotSupported, "a call that cannot be had");
 	is_int(second, cudaErrorNotSupported, "the same again");
-	ok(strstr(said, "cudaGLSetGLDevice is not supported yet") && strchr(said, '\n') == strrchr(said, '\n'),
+	ok(strstr(said, "cudaGLSetGLDevice cannot be had from a GPU in another machine") &&
+		   strchr(said, '\n') == strrchr(said, '\n'),
 	   "is told once, by name: %.40s…", said);
 	is_int(cudaGetLastError(), cudaErrorNotSupported, "and remembered");
 }
@@ -438,6 +469,7 @@ int main(void)
 	launches();
 	library();
 	streams();
+	batches();
 	unsupported();
 	is_int(cudaDeviceReset(), cudaSuccess, "cudaDeviceReset");
 	is_int(cudaFree(0), cudaSuccess, "and the runtime starts again");
