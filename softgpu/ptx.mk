@@ -53,7 +53,7 @@ comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
 PTX_CASES := int float half cvt setp mem fault atom warp
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
-	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma
+	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
@@ -63,6 +63,8 @@ $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
 $(B)/tests/softgpu-ptx_tensor: $(B)/tests/softgpu-ptx_tensor.ptx
+$(B)/tests/softgpu-ptx_bulk: $(B)/tests/softgpu-ptx_bulk.ptx
+$(B)/tests/softgpu-ptx_bulk.ptx: PTX_ARCH := compute_90a
 $(B)/tests/softgpu-ptx_cluster: $(B)/tests/softgpu-ptx_cluster.ptx
 $(B)/tests/softgpu-ptx_cluster.ptx: PTX_ARCH := compute_90
 $(B)/tests/softgpu-ptx_math: $(B)/tests/softgpu-ptx_math.ptx tests/softgpu/ptx_math.def

@@ -6,7 +6,7 @@
 SOFTGPU_B := $(B)/softgpu
 SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
 SOFTGPU_SRCS := arena array attributes batch context copy copyapi device errors event fill function graph graph_run handles image init launch library link \
-	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr texobj vmm
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr tensormap texobj vmm
 SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(GRAPH_OBJS) \
 	$(SOFTGPU_B)/fatbin.o $(patsubst %,$(SOFTGPU_B)/lib/%.o,ptxlink ptxscan)
 

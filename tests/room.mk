@@ -18,9 +18,9 @@ $(E2E_CU:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	$(E2E_NVCC) -o $@ $<
 
 # The same programs, compiled in ways that matter: a run path to the toolkit's runtime, per-thread default streams, the static runtime.
-E2E_PROGRAMS += $(E2E_DIR)/cluster $(E2E_DIR)/vadd_rpath $(E2E_DIR)/threads_ptds $(E2E_DIR)/vadd_static
+E2E_PROGRAMS += $(E2E_DIR)/cluster $(E2E_DIR)/tensormap $(E2E_DIR)/vadd_rpath $(E2E_DIR)/threads_ptds $(E2E_DIR)/vadd_static
 
-$(E2E_DIR)/cluster: tests/e2e/cluster.cu tests/e2e/e2e.h
+$(E2E_DIR)/cluster $(E2E_DIR)/tensormap: $(E2E_DIR)/%: tests/e2e/%.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -gencode arch=compute_90,code=compute_90 -o $@ $<
 

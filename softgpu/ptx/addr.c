@@ -11,11 +11,11 @@ static void *illegal(struct warp *w, const struct ins *i, u32 lane, u64 addr, u3
 	return NULL;
 }
 
-void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size)
+void *ptx_lane_range(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size, u32 align)
 {
 	u64 off = addr;
 
-	if (addr & (size - 1)) {
+	if (addr & (align - 1)) {
 		ptx_raise(w, i, (int)lane, PTX_MISALIGNED, addr, "misaligned access of %u bytes", size);
 		return NULL;
 	}
@@ -66,6 +66,11 @@ void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp
 			return illegal(w, i, lane, addr, size, "illegal global");
 		return (void *)(uintptr_t)addr;
 	}
+}
+
+void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size)
+{
+	return ptx_lane_range(w, i, lane, sp, addr, size, size);
 }
 
 const char *ptx_lane_string(struct warp *w, u32 lane, u64 addr, size_t max, size_t *len)

@@ -239,12 +239,17 @@ void ptx_raise(struct warp *w, const struct ins *i, int lane, enum ptx_status st
 
 /* addr.c: the slow, complete way from a lane's address to host memory; NULL after raising a fault */
 void *ptx_lane_addr(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size);
+/* The same for @size bytes at a multiple of @align. */
+void *ptx_lane_range(struct warp *w, const struct ins *i, u32 lane, enum space sp, u64 addr, u32 size, u32 align);
 /* A device string for printf and assert: its host pointer and length up to @max, NULL when not readable. */
 const char *ptx_lane_string(struct warp *w, u32 lane, u64 addr, size_t max, size_t *len);
 
 /* cluster.c: the barrier of a cluster. Arriving twice in one phase is a fault: false. */
 bool ptx_cluster_arrive(struct warp *w, const struct ins *i, u32 mask);
 void ptx_cluster_exit(struct warp *w, u32 mask);
+
+/* ops_async.c: @bytes that the mbarrier expects have come */
+void ptx_mbar_complete(u64 *mbar, u32 bytes);
 
 /* exec.c */
 enum run { RUN_DONE, RUN_BLOCKED, RUN_YIELD, RUN_STOP };

@@ -32,11 +32,18 @@ static void copy(struct lower *lo)
 	need_ops(lo, 3, 5);
 	if (o[2].kind != O_INT || (o[2].val != 4 && o[2].val != 8 && o[2].val != 16))
 		lower_unsupported(lo, "the size is not 4, 8 or 16");
-	if (lo->p->nops > 3 && o[3].kind == O_REG && lo->cls[o[3].reg] == RC_PRED)
-		lower_unsupported(lo, "the form with ignore-src");
 	to = lower_address(lo, &o[0], SP_SHARED);
 	from = lower_address(lo, &o[1], SP_GLOBAL);
-	if (lo->p->nops > 3 && (o[3].kind != O_REG || lo->cls[o[3].reg] == RC_32))
+	if (lo->p->nops > 3 && o[3].kind == O_REG && lo->cls[o[3].reg] == RC_PRED) { /* ignore-src: zeros only */
+		s32 ignore = pred_src(lo, &o[3]);
+
+		limit = temp(lo, RC_32);
+		i = emit_op(lo, "selp.b32");
+		set_use(lo, i, 1, const_reg(lo, RC_32, 0));
+		set_use(lo, i, 2, const_reg(lo, RC_32, o[2].val));
+		set_use(lo, i, 3, ignore);
+		set_def(lo, i, 0, limit);
+	} else if (lo->p->nops > 3 && (o[3].kind != O_REG || lo->cls[o[3].reg] == RC_32))
 		limit = src(lo, &o[3], 'w');
 	else
 		limit = const_reg(lo, RC_32, o[2].val);
@@ -51,8 +58,14 @@ static void copy(struct lower *lo)
 
 void lower_cp_async(struct lower *lo)
 {
+	bool reduce = mod(lo, "reduce");
+
 	if (!mod(lo, "async"))
 		lower_unsupported(lo, NULL);
+	if (mod(lo, "bulk")) {
+		lower_cp_bulk(lo, reduce);
+		return;
+	}
 	if (mod(lo, "commit_group") || mod(lo, "wait_group") || mod(lo, "wait_all")) {
 		mods_done(lo); /* every copy was finished when it was issued */
 		return;
@@ -75,8 +88,6 @@ void lower_cp_async(struct lower *lo)
 		}
 		return;
 	}
-	if (mod(lo, "bulk"))
-		lower_unsupported(lo, "bulk and tensor copies");
 	copy(lo);
 }
 

@@ -229,11 +229,20 @@ void lower_fence(struct lower *lo)
 					 "sync_restrict::shared::cluster",
 					 "mbarrier_init",
 					 NULL};
+	/* Maps are read where they lie, each time: the address and size of one are no matter. */
+	bool map = mod(lo, "tensormap::generic");
 
 	mods_ignore(lo, ok);
 	mods_done(lo);
-	need_ops(lo, 0, 0);
+	need_ops(lo, 0, map ? 2 : 0);
 	emit_op(lo, "fence:sc");
+}
+
+/* A policy says how long lines should stay in a cache: any value will do. */
+void lower_createpolicy(struct lower *lo)
+{
+	need_ops(lo, 1, 5);
+	emit_mov(lo, dst(lo, &lo->p->ops[0], 'd'), const_reg(lo, RC_64, 0));
 }
 
 void lower_prefetch(struct lower *lo)

@@ -109,13 +109,18 @@ HANDLER(mbar_expect)
 }
 }
 
+void ptx_mbar_complete(u64 *mbar, u32 bytes)
+{
+	struct mbar b = unpack(*mbar);
+
+	b.tx -= (s32)bytes;
+	*mbar = settle(b);
+}
+
 HANDLER(mbar_complete)
 {
 	FOR_OBJECTS
-	struct mbar b = unpack(*p);
-
-	b.tx -= (s32)ARG(const u32, 1)[l];
-	*p = settle(b);
+	ptx_mbar_complete(p, ARG(const u32, 1)[l]);
 }
 }
 

@@ -15,6 +15,7 @@ passes "runtime: arrays, textures and surfaces" $(gpu) $E2E/texture
 passes "runtime: kernels on the host's memory: page-locked, registered, managed" $(gpu) $E2E/zerocopy
 passes "runtime: __managed__ variables, and a solver in managed memory" $(gpu) $E2E/managed
 passes "runtime: graphs, captured and by hand, replayed" $(gpu) $E2E/graphs
+passes "runtime: tensor maps and bulk tensor copies" $(gpu) $E2E/tensormap
 passes "cuBLAS: sgemm" $(gpu) $E2E/sgemm
 passes "runtime: every call of its unit test" $(gpu) $E2E/cudart_api
 passes "runtime: device code linked at run time" $(gpu) $E2E/separate
