@@ -8,6 +8,7 @@
 #include "shim/cuda_api.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/thread.h"
@@ -81,9 +82,10 @@ void rgpu_retire(struct rgpu_obj *obj)
 
 int rgpu_check_range(struct rgpu_call *c, uint64_t addr, __int128 len)
 {
-	(void)c;
 	if (!len)
 		return 0;
+	if (len > 0 && !allocs_cover(addr, len) && c->session)
+		pinned_reached(c, &addr, sizeof(addr));
 	return len > 0 && allocs_cover(addr, len) ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -20,6 +20,9 @@ struct window {
 };
 
 int window_open(struct rgpu_session *s); /* a CUresult */
+/* Addresses for @bytes, in whole granules of the device; 0: there are none. */
+uint64_t window_take(struct device *d, uint64_t bytes);
+void window_give(struct device *d, uint64_t addr, uint64_t bytes);
 
 #define HEAP_ALIGN 512u
 #define HEAP_BINS  64

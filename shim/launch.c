@@ -7,6 +7,7 @@
 #include "shim/handles.h"
 #include "shim/launch.h"
 #include "shim/module_int.h"
+#include "shim/pinned.h"
 
 #define ATTRS_MAX  64u
 #define PARAMS_MAX 32768u
@@ -171,6 +172,16 @@ int launch_check(const struct device *d, const void *handle, const CUlaunchConfi
 	return r ? r : check_attrs(&l, attrs);
 }
 
+/* Page-locked memory that the kernel is given. */
+static int reach_params(const struct rgpu_call *c, const struct launch *l, const struct func *f)
+{
+	int r = l->extra ? pinned_reached(c, l->packed, f->param_bytes) : 0;
+
+	for (uint32_t i = 0; i < f->nparams && !l->extra && !r; i++)
+		r = pinned_reached(c, l->params[i], f->params[i].bytes);
+	return r;
+}
+
 static int launch(struct launch *l, const void *handle)
 {
 	CUlaunchAttribute attrs[ATTRS_MAX];
@@ -198,6 +209,8 @@ static int launch(struct launch *l, const void *handle)
 		r = check_params(l, f);
 	if (!r)
 		r = check_attrs(l, attrs);
+	if (!r)
+		r = reach_params(&c, l, f);
 	if (!r)
 		r = rgpu_capture(&c, wstream);
 	if (!r && c.capturing)

@@ -148,9 +148,10 @@ static int peer_in_order(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcon
 	return r ? r : settle(NULL);
 }
 
+/* Page-locked memory lies there, too. */
 static bool in_window(struct rgpu_call *c, uint64_t addr)
 {
-	return addr - c->session->window.base < c->session->window.size;
+	return addr - c->session->window.base < c->session->window.size && !pinned_find((void *)addr, &(struct pinned){0});
 }
 
 /* Unified addressing: the pointers say what they are. */

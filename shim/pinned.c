@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
@@ -13,7 +14,8 @@
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
-static atomic_uint npending; /* ranges with a pending copy: usually 0, and then nobody looks */
+static atomic_uint nunreached; /* ranges of the window that no kernel has been given yet */
+static atomic_uint npending;   /* ranges with a pending copy: usually 0, and then nobody looks */
 
 bool pinned_find(const void *p, struct pinned *out)
 {
@@ -141,6 +143,31 @@ void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
 	pthread_rwlock_unlock(&lock);
 }
 
+/* At an address that is free at the server, so that it can be the same for kernels. Without one it stays where it is. */
+static void into_window(struct pinned *m)
+{
+	uint64_t at = window_take(m->device, m->bo.bytes);
+
+	if (at && rgpu_transport_bo_map(m->device->session->transport, &m->bo, (void *)at)) {
+		window_give(m->device, at, m->bo.bytes);
+		return;
+	}
+	if (!at)
+		return;
+	m->range.start = at;
+	m->in_window = true;
+	atomic_fetch_add(&nunreached, 1);
+}
+
+/* Nothing is sent from there or received there any more. */
+static void out_of_window(struct pinned *m)
+{
+	if (!m->in_window)
+		return;
+	mmap((void *)m->range.start, m->bo.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	window_give(m->device, m->range.start, m->bo.bytes);
+}
+
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);
@@ -174,11 +201,13 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	m->range.start = (uint64_t)m->bo.base;
 	m->range.bytes = bytesize;
 	m->context = c.context;
+	m->device = ctx_of(c.context)->device;
 	m->flags = Flags;
+	into_window(m);
 	pthread_rwlock_wrlock(&lock);
 	ranges_insert(&ranges, &m->range);
 	pthread_rwlock_unlock(&lock);
-	*pp = m->bo.base;
+	*pp = (void *)m->range.start;
 	return CUDA_SUCCESS;
 }
 
@@ -199,6 +228,8 @@ static struct pinned *take(const void *p, bool registered)
 		ranges_remove(&ranges, &m->range);
 		if (m->pending_stamp)
 			atomic_fetch_sub(&npending, 1);
+		if (m->in_window && !m->mirror)
+			atomic_fetch_sub(&nunreached, 1);
 	}
 	pthread_rwlock_unlock(&lock);
 	return m;
@@ -215,7 +246,7 @@ CUresult cuMemFreeHost(void *p)
 		r = ctx_use(&c, NULL);
 	if (r)
 		return r;
-	m = shared_has((uint64_t)p) ? NULL : take(p, false);
+	m = take(p, false);
 	if (!m && !allocs_at((uint64_t)p, BLOCK_MAPPED))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sync_devices(c.session);
@@ -232,6 +263,7 @@ CUresult cuMemFreeHost(void *p)
 	 */
 	if (r)
 		print_fetch(c.session);
+	out_of_window(m);
 	rgpu_transport_bo_destroy(c.session->transport, &m->bo);
 	free(m);
 	return r;
@@ -260,7 +292,7 @@ CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
  * Page-locked memory that was not asked for as mapped, and registered memory, gets its twin now. Its address there is another, as
  * CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM says.
  */
-static int mirror(struct rgpu_call *c, void *p, uint64_t *addr)
+static int mirror(const struct rgpu_call *c, void *p, uint64_t *addr)
 {
 	struct pinned *m;
 	int r = CUDA_ERROR_INVALID_VALUE;
@@ -268,12 +300,38 @@ static int mirror(struct rgpu_call *c, void *p, uint64_t *addr)
 	pthread_rwlock_wrlock(&lock);
 	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
 	if (m) {
-		r = m->mirror ? 0
-			      : shared_mirror(ctx_of(c->context)->device, c->context, (void *)m->range.start, m->range.bytes,
-					      &m->mirror);
+		if (m->mirror) {
+			r = 0;
+		} else {
+			r = shared_mirror(ctx_of(c->context)->device, c->context, (void *)m->range.start, m->range.bytes,
+					  m->flags, &m->mirror);
+			atomic_fetch_sub(&nunreached, !r && m->in_window);
+		}
 		*addr = m->mirror + ((uint64_t)p - m->range.start);
 	}
 	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+int pinned_reached(const struct rgpu_call *c, const void *data, size_t bytes)
+{
+	int r = 0;
+
+	if (!atomic_load_explicit(&nunreached, memory_order_relaxed))
+		return 0;
+	for (size_t i = 0; i + sizeof(uint64_t) <= bytes && !r; i += sizeof(uint64_t)) {
+		struct pinned m;
+		uint64_t v;
+
+		memcpy(&v, (const uint8_t *)data + i, sizeof(v));
+		if (v - c->session->window.base >= c->session->window.size || !pinned_find((void *)v, &m) || m.mirror ||
+		    !m.in_window)
+			continue;
+		r = mirror(c, (void *)v, &v);
+		/* Where no twin can be had, the address is an illegal one. */
+		if (r == CUDA_ERROR_NOT_SUPPORTED)
+			return 0;
+	}
 	return r;
 }
 

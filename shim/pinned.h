@@ -12,8 +12,10 @@ struct pinned {
 	struct range range;
 	struct rgpu_bo bo; /* handle 0: registered memory of the program */
 	struct rgpu_obj *context;
+	struct device *device; /* of that context */
 	unsigned flags;
 	uint64_t mirror; /* where kernels reach it: its twin's address; 0: nobody has asked */
+	bool in_window;	 /* then that is its own address */
 	/*
 	 * Asynchronous copies to here that nobody has waited for yet: of this stream, of several streams of this context
 	 * (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none.
@@ -26,6 +28,11 @@ bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off);
 /* What is known about @p, copied; false: nothing. */
 bool pinned_find(const void *p, struct pinned *out);
 
+/*
+ * Work of a device has addresses in @data: page-locked memory among them gets its twin, for kernels reach such memory without
+ * being told. Memory that only copies use has none, and costs none of the comparing.
+ */
+int pinned_reached(const struct rgpu_call *c, const void *data, size_t bytes);
 /* A copy to here was issued on @stream. */
 void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
 /* Bytes at @p are about to be read by @call: waits for copies to here that are still on their way. A CUresult. */

@@ -44,9 +44,9 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		ANSWER(unsigned int, p->device && p->b.kind != BLOCK_MAPPED ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		if (!p->device && !p->m.mirror)
+		if (!p->device && !p->m.mirror && !p->m.in_window)
 			return CUDA_ERROR_INVALID_VALUE; /* nobody has asked for one: cuMemHostGetDevicePointer */
-		ANSWER(CUdeviceptr, p->device ? ptr : p->m.mirror + (ptr - p->m.range.start));
+		ANSWER(CUdeviceptr, p->device || p->m.in_window ? ptr : p->m.mirror + (ptr - p->m.range.start));
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		if (!p->host && !twin)
 			return CUDA_ERROR_INVALID_VALUE;

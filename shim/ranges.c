@@ -123,6 +123,17 @@ struct space *space_new(uint64_t start, uint64_t bytes)
 	return s;
 }
 
+void space_free(struct space *s)
+{
+	while (s && s->root) {
+		struct range *r = s->root;
+
+		ranges_remove(&s->root, r);
+		free(r);
+	}
+	free(s);
+}
+
 /* Cuts [at, at + bytes) out of @r, which contains it. */
 static bool cut(struct space *s, struct range *r, uint64_t at, uint64_t bytes)
 {

@@ -21,6 +21,7 @@ struct range *ranges_next(struct range *root, uint64_t addr); /* the first with 
 /* Free address space: extents that merge when given back. */
 struct space;
 struct space *space_new(uint64_t start, uint64_t bytes);	      /* NULL: no memory */
+void space_free(struct space *s);				      /* may be NULL */
 uint64_t space_take(struct space *s, uint64_t bytes, uint64_t align); /* lowest fit; 0: none */
 bool space_take_at(struct space *s, uint64_t start, uint64_t bytes);  /* just that; false: it is not all free */
 bool space_give(struct space *s, uint64_t start, uint64_t bytes);

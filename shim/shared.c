@@ -36,34 +36,34 @@ static void region_free(struct region *g, struct rgpu_session *s)
 	atomic_fetch_sub(&shared_regions, 1);
 	if (!g->managed)
 		atomic_fetch_sub(&shared_mapped, 1);
-	if (!g->mirror)
+	if (!g->mirror && !g->borrowed)
 		back(g->range.start, g->range.bytes, false);
 	munmap(g->twin.shadow, g->range.bytes);
-	if (!rpc_UNSHARE(&c, g->range.start, g->range.bytes)) {
+	if (!rpc_UNSHARE(&c, g->range.start, g->range.bytes) && !g->borrowed) {
 		pthread_mutex_lock(&s->window.lock);
 		space_give(s->window.space, g->range.start, g->range.bytes);
 		pthread_mutex_unlock(&s->window.lock);
 	}
+	space_free(g->space);
 	free(g);
 }
 
-/* @host: the program's own memory, at a multiple of TWIN_LINE; NULL: new memory at the device address. With the lock. */
+/*
+ * @host: the program's own memory, at a multiple of TWIN_LINE; NULL: new memory at the device address. One that lies in the
+ * window has its place there. With the lock.
+ */
 static int region_new(struct device *d, uint64_t bytes, bool managed, uint8_t *host, struct region **out)
 {
-	struct window *w = &d->session->window;
-	uint64_t unit = d->props.granularity, whole = (bytes + unit - 1) / unit * unit;
+	uint64_t unit = d->props.granularity, whole = (bytes + unit - 1) / unit * unit, addr = (uint64_t)host;
+	bool borrowed = host && addr - d->session->window.base < d->session->window.size;
 	struct rgpu_call c = {.op = OP_SHARE, .session = d->session};
 	struct region *g = calloc(1, sizeof(*g));
 	void *shadow = MAP_FAILED;
-	uint64_t addr = 0;
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 
-	if (!g || whole < bytes)
-		goto fail;
-	pthread_mutex_lock(&w->lock);
-	addr = whole <= w->size ? space_take(w->space, whole, unit) : 0;
-	pthread_mutex_unlock(&w->lock);
-	if (!addr)
+	if (!borrowed)
+		addr = g ? window_take(d, bytes) : 0;
+	if (!g || !addr)
 		goto fail;
 	shadow = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (shadow == MAP_FAILED || (!host && !back(addr, whole, true)))
@@ -77,6 +77,7 @@ static int region_new(struct device *d, uint64_t bytes, bool managed, uint8_t *h
 		.mem = host ? host : (uint8_t *)addr, .shadow = shadow, .addr = addr, .bytes = host ? bytes : whole};
 	g->managed = managed;
 	g->mirror = host;
+	g->borrowed = borrowed;
 	ranges_insert(&shared_map, &g->range);
 	atomic_fetch_add(&shared_regions, 1);
 	if (!managed)
@@ -86,12 +87,10 @@ static int region_new(struct device *d, uint64_t bytes, bool managed, uint8_t *h
 fail:
 	if (shadow != MAP_FAILED)
 		munmap(shadow, whole);
-	if (addr) {
+	if (addr && !borrowed) {
 		if (!host)
 			back(addr, whole, false);
-		pthread_mutex_lock(&w->lock);
-		space_give(w->space, addr, whole);
-		pthread_mutex_unlock(&w->lock);
+		window_give(d, addr, bytes);
 	}
 	free(g);
 	return r;
@@ -171,7 +170,8 @@ static void drop(struct shared *m)
 	pthread_mutex_lock(&shared_lock);
 	if (g->space)
 		space_give(g->space, m->block.range.start, m->block.range.bytes);
-	if (!--g->blocks && !g->space)
+	/* The last one takes the region along: while there is any, each wait asks the server. */
+	if (!--g->blocks)
 		region_free(g, s);
 	pthread_mutex_unlock(&shared_lock);
 	pthread_mutex_unlock(&shared_down);
@@ -188,7 +188,7 @@ int shared_free(uint64_t addr, bool managed)
 	return 0;
 }
 
-int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, uint64_t *addr)
+int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, unsigned flags, uint64_t *addr)
 {
 	uint64_t skip = (uint64_t)host % TWIN_LINE, all = (skip + bytes + TWIN_LINE - 1) / TWIN_LINE * TWIN_LINE;
 	struct shared *m;
@@ -204,6 +204,7 @@ int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64
 	r = region_new(d, all, false, (uint8_t *)host - skip, &m->region);
 	if (!r) {
 		m->region->blocks = 1;
+		m->flags = flags;
 		*addr = m->block.range.start = m->region->range.start + skip;
 		m->block.range.bytes = bytes;
 		allocs_enter(&m->block);

@@ -40,8 +40,9 @@ static inline bool shared_any(void)
 int shared_alloc(struct device *d, struct rgpu_obj *context, uint64_t bytes, bool managed, unsigned flags, uint64_t *addr);
 /* No device works with it any more. INVALID_VALUE: none of that kind begins there. */
 int shared_free(uint64_t addr, bool managed);
-/* Other memory of the program, which kernels reach at *addr. */
-int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, uint64_t *addr);
+/* Other memory of the program, which kernels reach at *addr: its own address where that lies in the window, with whole granules
+ * to itself. */
+int shared_mirror(struct device *d, struct rgpu_obj *context, void *host, uint64_t bytes, unsigned flags, uint64_t *addr);
 void shared_unmirror(uint64_t addr);
 /* A managed variable of a module: the program gets memory at its address. NOT_SUPPORTED: something else is there. */
 int shared_variable(struct device *d, uint64_t addr, uint64_t bytes);

@@ -13,6 +13,7 @@ struct region {
 	struct space *space; /* small pieces; NULL: one block has it all */
 	unsigned blocks;
 	bool managed, mirror, variable;
+	bool borrowed;	 /* a mirror whose addresses are the program's own: they are given back by their owner */
 	bool always;	 /* managed, and yet looked at before each piece of work */
 	bool device_has; /* managed: devices have work since it was sent, so the program leaves it alone */
 };

@@ -151,6 +151,13 @@ void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo)
 		t->ops->bo_destroy(t, bo);
 }
 
+int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
+{
+	int err = ours(t);
+
+	return err ? err : t->ops->bo_map(t, bo, at);
+}
+
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel)
 {
 	int err = ours(t);

@@ -68,6 +68,8 @@ const struct rgpu_kpage *rgpu_transport_kpage(const struct rgpu_transport *t);
 int rgpu_transport_channel(struct rgpu_transport *t, struct rgpu_channel *out);
 int rgpu_transport_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out);
 void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo);
+/* The same memory at @at, too, in place of what is mapped there. The caller unmaps it, before the object is destroyed. */
+int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
 
 /* The proxy sleeps (p->sq_event): wake it. */
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel);

@@ -427,6 +427,16 @@ static void direct_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *ref)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* An old size of 0 leaves shared memory where it is, and makes a second mapping of it. */
+static int direct_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
+{
+	(void)t;
+	if (mremap(bo->base, 0, bo->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+		return transport_why(-errno, "cannot map a buffer object a second time: %s", strerror(errno));
+	madvise(at, bo->bytes, MADV_DONTDUMP);
+	return 0;
+}
+
 static int direct_kick(struct rgpu_transport *t, uint32_t channel)
 {
 	rgpu_relay_kick(of(t)->relay, channel);
@@ -462,6 +472,7 @@ static const struct transport_ops direct_ops = {
 	.channel = direct_channel,
 	.bo_create = direct_bo_create,
 	.bo_destroy = direct_bo_destroy,
+	.bo_map = direct_bo_map,
 	.kick = direct_kick,
 	.wait = direct_wait,
 	.control = direct_control,

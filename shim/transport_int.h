@@ -14,6 +14,7 @@ struct transport_ops {
 	int (*channel)(struct rgpu_transport *t, struct rgpu_channel *out);
 	int (*bo_create)(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out);
 	void (*bo_destroy)(struct rgpu_transport *t, struct rgpu_bo *bo);
+	int (*bo_map)(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
 	int (*kick)(struct rgpu_transport *t, uint32_t channel);
 	int (*wait)(struct rgpu_transport *t, uint32_t channel, int timeout_ms);
 	int (*control)(struct rgpu_transport *t, uint32_t op, void *data, uint32_t len, uint32_t room);

@@ -226,6 +226,13 @@ static void kmod_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo)
 	ioctl(of(t)->session, RGPU_IOC_BO_DESTROY, &ref); /* a handle that is not there is not there */
 }
 
+static int kmod_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
+{
+	if (mmap(at, bo->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, of(t)->session, RGPU_MMAP_BO(bo->handle)) != at)
+		return transport_why(-errno, "cannot map a buffer object a second time: %s", strerror(errno));
+	return 0;
+}
+
 static int kmod_kick(struct rgpu_transport *t, uint32_t channel)
 {
 	struct rgpu_channel_ref ref = {.size = sizeof(ref), .channel = channel};
@@ -320,6 +327,7 @@ static const struct transport_ops kmod_ops = {
 	.channel = kmod_channel,
 	.bo_create = kmod_bo_create,
 	.bo_destroy = kmod_bo_destroy,
+	.bo_map = kmod_bo_map,
 	.kick = kmod_kick,
 	.wait = kmod_wait,
 	.control = kmod_control,

@@ -54,3 +54,32 @@ int window_open(struct rgpu_session *s)
 		"no address range is free both here and at the server for device memory; raise the limit on virtual memory "
 		"(ulimit -v)");
 }
+
+static uint64_t granules(const struct device *d, uint64_t bytes)
+{
+	uint64_t unit = d->props.granularity;
+
+	return (bytes + unit - 1) / unit * unit;
+}
+
+uint64_t window_take(struct device *d, uint64_t bytes)
+{
+	struct window *w = &d->session->window;
+	uint64_t whole = granules(d, bytes), addr;
+
+	if (whole < bytes || whole > w->size)
+		return 0;
+	pthread_mutex_lock(&w->lock);
+	addr = space_take(w->space, whole, d->props.granularity);
+	pthread_mutex_unlock(&w->lock);
+	return addr;
+}
+
+void window_give(struct device *d, uint64_t addr, uint64_t bytes)
+{
+	struct window *w = &d->session->window;
+
+	pthread_mutex_lock(&w->lock);
+	space_give(w->space, addr, granules(d, bytes));
+	pthread_mutex_unlock(&w->lock);
+}

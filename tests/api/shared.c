@@ -145,7 +145,48 @@ static void registered(void)
 	plus(d, 1, 2, NULL);
 	must(cuCtxSynchronize());
 	is_int(*(int *)pinned, 42, "page-locked memory, mapped when somebody asked");
+	ok(d == (CUdeviceptr)pinned, "at its own address");
 	is_cu(cuMemFreeHost(pinned), CUDA_SUCCESS);
+}
+
+/* Page-locked memory whose host pointer goes to a kernel: with unified addressing nobody need say more. */
+static void unified(void)
+{
+	enum { N = 300000 };
+	long twins = rgpuRoundTrips("SHARE"), before;
+	CUdeviceptr dev, at = 0;
+	int *p, *q;
+
+	must(cuMemAlloc(&dev, N * sizeof(int)));
+	must(cuMemAllocHost((void **)&p, N * sizeof(int)));
+	must(cuMemAllocHost((void **)&q, N * sizeof(int)));
+	for (int i = 0; i < N; i++)
+		p[i] = q[i] = i;
+	is_cu(cuPointerGetAttribute(&at, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)p + 8), CUDA_SUCCESS);
+	is_int(at, (CUdeviceptr)p + 8, "its device address is its own");
+	must(cuMemcpyHtoDAsync(dev, p, N * sizeof(int), NULL));
+	plus(dev, N, 1, NULL);
+	before = rgpuRoundTrips(NULL);
+	must(cuMemcpyDtoHAsync(p, dev, N * sizeof(int), NULL));
+	must(cuStreamSynchronize(NULL));
+	is_int(rgpuRoundTrips(NULL) - before, 1, "copies to and from it cost what they did");
+	is_int(sum_wrong(p, N, 1, 1), 0, "and bring the bytes");
+	is_int(rgpuRoundTrips("SHARE"), twins, "it has no twin");
+	plus((CUdeviceptr)p, N, 10, NULL);
+	plus((CUdeviceptr)(q + 5), 1, 10, NULL);
+	must(cuCtxSynchronize());
+	is_int(rgpuRoundTrips("SHARE"), twins + 2, "given to a kernel it gets one");
+	is_int(sum_wrong(p, N, 11, 1), 0, "and the kernel's work is here");
+	ok(q[4] == 4 && q[5] == 15 && q[6] == 6, "in the middle of one, too");
+	must(cuMemcpyDtoDAsync(dev, (CUdeviceptr)p, N * sizeof(int), NULL));
+	plus(dev, N, 1, NULL);
+	must(cuMemcpyDtoH(q, dev, N * sizeof(int)));
+	is_int(sum_wrong(q, N, 12, 1), 0, "copies from there");
+	is_cu(cuMemsetD8((CUdeviceptr)p, 0, N * sizeof(int) + 1), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemFreeHost(p), CUDA_SUCCESS);
+	is_cu(cuMemFreeHost(q), CUDA_SUCCESS);
+	is_cu(cuMemFreeHost(q), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(dev));
 }
 
 static void nap(void)
@@ -296,6 +337,7 @@ int main(void)
 	mapped();
 	many();
 	registered();
+	unified();
 	polled();
 	return tap_done();
 }

@@ -50,6 +50,18 @@ static void page_locked(void)
 		RT(cudaFreeHost(h[i]));
 }
 
+/* Nobody says that kernels will use it. */
+static void unified(void)
+{
+	float *h[3];
+
+	for (int i = 0; i < 3; i++)
+		RT(cudaMallocHost(&h[i], N * sizeof(float)));
+	run(h[0], h[1], h[2], h[0], h[1], h[2], "host pointers");
+	for (int i = 0; i < 3; i++)
+		RT(cudaFreeHost(h[i]));
+}
+
 static void registered(void)
 {
 	static float h[3][N];
@@ -108,6 +120,7 @@ int main(void)
 	if (!prop.canMapHostMemory || !prop.managedMemory || prop.concurrentManagedAccess)
 		die("the device says %d, %d, %d", prop.canMapHostMemory, prop.managedMemory, prop.concurrentManagedAccess);
 	page_locked();
+	unified();
 	registered();
 	managed();
 	flag();
