@@ -36,6 +36,13 @@ $(E2E_DIR)/vadd_static: tests/e2e/vadd.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -I. -o $@ $<
 
+# A program of CUDA 12's: what it was compiled with does not matter to it, the runtime that it asks for does.
+E2E_PROGRAMS += $(E2E_DIR)/vadd_12
+
+$(E2E_DIR)/vadd_12: tests/e2e/vadd.cu tests/e2e/e2e.h $(B)/lib/libcudart.so.12
+	@mkdir -p $(@D)
+	$(NVCC) -cudart none -O2 -I. -o $@ $< -Xlinker $(B)/lib/libcudart.so.12
+
 # Device code that is linked at run time. libcudadevrt is of no use in it, and not everybody has one.
 E2E_PROGRAMS += $(E2E_DIR)/separate
 
@@ -86,11 +93,15 @@ $(B)/tests/cudart-api: tests/cudart/api.c tests/tap.h $(B)/lib/libcudart.so.13 |
 	$(CC) $(CFLAGS) $(LDFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcudart.so.13 \
 		-Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/cudart:$$ORIGIN/../lib' -lpthread
 
+$(B)/tests/cudart-v12: tests/cudart/v12.c tests/tap.h $(B)/lib/libcudart.so.12 | $(B)/tests/cudart/libcuda.so.1
+	$(CC) $(CFLAGS) $(LDFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcudart.so.12 \
+		-Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/cudart:$$ORIGIN/../lib' -lpthread
+
 $(B)/tests/smi-table: tests/tools/smi_table.c $(B)/tools/smi/table.o $(B)/tools/smi/list.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-UNIT_TESTS += $(B)/tests/cudart-api $(B)/tests/smi-table
+UNIT_TESTS += $(B)/tests/cudart-api $(B)/tests/cudart-v12 $(B)/tests/smi-table
 
 # Benches -----------------------------------------------------------------------------------------------------------
 

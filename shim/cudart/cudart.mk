@@ -30,3 +30,4 @@ $(B)/lib/libcudart.so.13: $(CUDART_OBJS) $(CUDART)/stubs.o shim/cudart/cudart.ma
 	ln -sf libcudart.so.13 $(B)/lib/libcudart.so
 
 ALL += $(B)/lib/libcudart.so.13
+-include shim/cudart/v12/v12.mk

@@ -105,7 +105,7 @@ static int direct(const char *server, const char *key)
  */
 static int preload(const char *dir)
 {
-	static const char *const names[] = {"libcudart.so.13", "libnvrtc.so.13", "libnvJitLink.so.13"};
+	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libnvrtc.so.13", "libnvJitLink.so.13"};
 	char path[PATH_MAX + 32];
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
