@@ -85,6 +85,7 @@ CUresult cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *d)
 	if (r)
 		return r;
 	describe(obj, d, false);
+	c.settles = true;
 	r = rpc_cuArray3DCreate_v2(&c, wire, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags);
 	if (r)
 		rgpu_retire(obj);
@@ -151,7 +152,7 @@ CUresult cuArrayDestroy(CUarray hArray)
 	if (!r && obj->field[LEVEL])
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
-		r = ctx_sync(&c);
+		r = ctx_quiesce(&c);
 	if (r)
 		return r;
 	c.op = OP_cuArrayDestroy;
@@ -251,6 +252,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DE
 		return r;
 	}
 	obj->data = l;
+	c.settles = true;
 	r = rpc_cuMipmappedArrayCreate(&c, wire, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags, l->n);
 	if (r)
 		drop_mipmap(obj);
@@ -309,7 +311,7 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 	int r = use_mipmap(&c, OP_cuMipmappedArrayDestroy, hMipmappedArray, &wire, &obj);
 
 	if (!r)
-		r = ctx_sync(&c);
+		r = ctx_quiesce(&c);
 	if (r)
 		return r;
 	c.op = OP_cuMipmappedArrayDestroy;

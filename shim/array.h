@@ -16,5 +16,6 @@ bool array_find(CUarray handle, struct array_info *out);
 /* What lived in a context is gone with it. */
 void array_drop_context(struct rgpu_obj *context);
 void texture_drop_context(struct rgpu_obj *context);
+void texref_drop_context(struct rgpu_obj *context);
 
 #endif

@@ -172,6 +172,7 @@ static void forget_objects(struct ctx *x)
 	handle_each(KIND_event, drop_event, x->obj);
 	stream_forget_words(x->legacy);
 	texture_drop_context(x->obj);
+	texref_drop_context(x->obj);
 	array_drop_context(x->obj);
 	handle_each(KIND_linkstate, drop_link, x->obj);
 	hostfunc_drop_context(x->obj);

@@ -61,6 +61,8 @@ int ctx_sync_device(struct device *d);
 int sync_devices(struct rgpu_session *s);
 /* cuCtxSynchronize of the call's context. */
 int ctx_sync(struct rgpu_call *c);
+/* The same, without asking when nothing was given to the context since its last wait. The call itself leaves nothing running. */
+int ctx_quiesce(struct rgpu_call *c);
 
 /* cuStreamSynchronize of a stream of the call's context, by its wire name. */
 int stream_sync(struct rgpu_call *c, uint64_t stream);

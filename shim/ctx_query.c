@@ -295,6 +295,14 @@ int ctx_sync(struct rgpu_call *c)
 	return r;
 }
 
+int ctx_quiesce(struct rgpu_call *c)
+{
+	const struct ctx *x = ctx_of(c->context);
+
+	c->settles = true;
+	return atomic_load(&x->work) > atomic_load(&x->settled) ? ctx_sync(c) : x->fault;
+}
+
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	struct rgpu_call c;

@@ -131,6 +131,7 @@ static int create(unsigned long long *out, bool surface, const CUDA_RESOURCE_DES
 		free(o);
 		return err;
 	}
+	c.settles = true; /* it only makes a name */
 	err = rpc_TEXOBJ_CREATE(&c, wire, surface, r->resType, w.resource, w.format, w.channels, w.width, w.height, w.pitch, !!v,
 				(const uint8_t *)&o->texture, sizeof(o->texture), (const uint8_t *)&o->view, sizeof(o->view),
 				&o->value);
@@ -168,7 +169,7 @@ static int destroy(uint64_t value, bool surface)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = rgpu_use(&c, KIND_texobj, (void *)o->obj->handle, true, &value, &o->obj);
 	if (!r)
-		r = ctx_sync(&c);
+		r = ctx_quiesce(&c);
 	if (!r) {
 		c.op = OP_TEXOBJ_DESTROY;
 		r = rpc_TEXOBJ_DESTROY(&c, value, surface);

@@ -49,3 +49,5 @@ int rgpu_unsupported(const char *name, const char *reason)
 
 ABSENT(NOT_SUPPORTED)
 ABSENT(UNSUPPORTED_EXEC_AFFINITY)
+ABSENT(NOT_FOUND)
+ABSENT(INVALID_VALUE)

@@ -191,6 +191,70 @@ static void contexts(void)
 	is_cu(cuArrayDestroy(b), CUDA_SUCCESS);
 }
 
+/* Texture references of the program's own: what was set is told. */
+static void references(void)
+{
+	CUDA_ARRAY_DESCRIPTOR d = {16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 4};
+	CUDA_ARRAY3D_DESCRIPTOR md = {8, 8, 0, CU_AD_FORMAT_HALF, 2, 0};
+	float border[4] = {1, 2, 3, 4}, told[4], least, most;
+	CUmipmappedArray m, n;
+	CUaddress_mode mode;
+	CUarray_format format;
+	CUfilter_mode filter;
+	unsigned int flags;
+	CUdeviceptr p, q;
+	size_t off = 1;
+	CUtexref t;
+	CUarray a, b;
+	int channels;
+
+	must(cuArrayCreate(&a, &d));
+	must(cuMipmappedArrayCreate(&m, &md, 2));
+	must(cuMemAlloc(&p, 4096));
+	is_cu(cuTexRefCreate(&t), CUDA_SUCCESS);
+	is_cu(cuTexRefGetArray(&b, t), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetArray(t, a, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetArray(t, a, CU_TRSA_OVERRIDE_FORMAT), CUDA_SUCCESS);
+	is_cu(cuTexRefGetArray(&b, t), CUDA_SUCCESS);
+	is_cu(cuTexRefGetFormat(&format, &channels, t), CUDA_SUCCESS);
+	ok(b == a && format == CU_AD_FORMAT_UNSIGNED_INT8 && channels == 4, "an array and its format");
+	is_cu(cuTexRefSetMipmappedArray(t, m, CU_TRSA_OVERRIDE_FORMAT), CUDA_SUCCESS);
+	is_cu(cuTexRefGetArray(&b, t), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefGetMipmappedArray(&n, t), CUDA_SUCCESS);
+	is_cu(cuTexRefGetFormat(&format, &channels, t), CUDA_SUCCESS);
+	ok(n == m && format == CU_AD_FORMAT_HALF && channels == 2, "a mipmapped array and its format");
+	is_cu(cuTexRefSetAddress(NULL, t, p + 8, 64), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetAddress(&off, t, p + 8, 4096), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetAddress(&off, t, p + 8, 64), CUDA_SUCCESS);
+	is_cu(cuTexRefGetAddress(&q, t), CUDA_SUCCESS);
+	ok(off == 8 && q == p, "an address and how far it is from an aligned one");
+	d.Height = 1000;
+	is_cu(cuTexRefSetAddress2D(t, &d, p, 64), CUDA_ERROR_INVALID_VALUE);
+	d.Height = 4;
+	is_cu(cuTexRefSetAddress2D(t, &d, p, 64), CUDA_SUCCESS);
+	is_cu(cuTexRefSetFormat(t, CU_AD_FORMAT_FLOAT, 3), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetAddressMode(t, 3, CU_TR_ADDRESS_MODE_CLAMP), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefSetAddressMode(t, 1, CU_TR_ADDRESS_MODE_MIRROR), CUDA_SUCCESS);
+	is_cu(cuTexRefSetFilterMode(t, CU_TR_FILTER_MODE_LINEAR), CUDA_SUCCESS);
+	is_cu(cuTexRefSetFlags(t, CU_TRSF_NORMALIZED_COORDINATES), CUDA_SUCCESS);
+	is_cu(cuTexRefSetBorderColor(t, border), CUDA_SUCCESS);
+	is_cu(cuTexRefSetMipmapLevelClamp(t, 1, 7), CUDA_SUCCESS);
+	must(cuTexRefGetAddressMode(&mode, t, 1));
+	must(cuTexRefGetFilterMode(&filter, t));
+	must(cuTexRefGetFlags(&flags, t));
+	must(cuTexRefGetBorderColor(told, t));
+	must(cuTexRefGetMipmapLevelClamp(&least, &most, t));
+	ok(mode == CU_TR_ADDRESS_MODE_MIRROR && filter == CU_TR_FILTER_MODE_LINEAR && flags == CU_TRSF_NORMALIZED_COORDINATES &&
+		   !memcmp(told, border, sizeof(told)) && least == 1 && most == 7,
+	   "what was set is told");
+	is_cu(cuTexRefDestroy(t), CUDA_SUCCESS);
+	is_cu(cuTexRefDestroy(t), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuTexRefGetFlags(&flags, t), CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(p));
+	must(cuMipmappedArrayDestroy(m));
+	must(cuArrayDestroy(a));
+}
+
 int main(void)
 {
 	CUarray a;
@@ -212,6 +276,7 @@ int main(void)
 	must(cuArrayDestroy(a));
 	peers();
 	contexts();
+	references();
 	/* Ends with the program's result. */
 	return driver_tests();
 }
