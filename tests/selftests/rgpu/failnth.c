@@ -234,7 +234,7 @@ int main(void)
 	for (i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 		int failed = 0, err = -1;
 
-		for (n = 1; n < 500; n++) {
+		for (n = 1; n < 5000; n++) {
 			fail_nth(n);
 			err = tries[i].try();
 			struck = fail_nth(0);
@@ -242,15 +242,15 @@ int main(void)
 			if (!struck && !err)
 				break;
 		}
-		ok(!err && n < 500, "%s: succeeds at last, after %d failures of %d faults", tries[i].name, failed, n - 1);
+		ok(!err && n < 5000, "%s: succeeds at last, after %d failures of %d faults", tries[i].name, failed, n - 1);
 	}
-	for (n = 1; n < 500; n++) {
+	for (n = 1; n < 5000; n++) {
 		int err = try_start(n, &struck);
 
 		if (!struck && !err)
 			break;
 	}
-	ok(n < 500, "SESSION_START: succeeds at last, after %d faults", n - 1);
+	ok(n < 5000, "SESSION_START: succeeds at last, after %d faults", n - 1);
 	is_int(app_kick(fd, 0), 0, "the session that stood by all the time still does");
 	close(fd);
 	close(sfd);
