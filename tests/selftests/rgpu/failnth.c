@@ -14,13 +14,16 @@ static struct proxy p;
 static int fd, sfd;
 static __u64 id;
 
-/* The @n-th fault point of this thread fails from now on, or none. Says whether the one that was set has struck. */
+/* The @n-th fault point of this thread fails from now on, or none. Says whether the one that was set last has struck. */
 static bool fail_nth(int n)
 {
+	static __thread bool armed, struck;
 	char path[64], buf[16];
 	int f, len;
-	bool struck;
 
+	if (!n && !armed)
+		return struck;
+	armed = n;
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/fail-nth", syscall(SYS_gettid));
 	f = open(path, O_RDWR);
 	if (f < 0)
@@ -99,6 +102,7 @@ static int try_map(void)
 
 	if (MAP_BAD(m))
 		return (long)m;
+	fail_nth(0); /* unmapping allocates too */
 	munmap((void *)m, 4096);
 	return 0;
 }
