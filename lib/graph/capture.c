@@ -6,6 +6,8 @@
 #include <string.h>
 #include "lib/graph/capture.h"
 
+#define NO_STREAM UINT64_MAX
+
 atomic_uint graph_captures, graph_captured_events;
 
 /* All under graph_lock. */
@@ -457,21 +459,23 @@ void capture_end(struct capture *c)
 	atomic_fetch_sub(&graph_captures, 1);
 }
 
-/* A stream that captures goes: so does what it began, and what it took part in can no longer be joined. */
+/* A stream that captures goes: so does what it began. Where it only took part, what it did last must still be joined. */
 void graph_stream_gone(uint64_t key)
 {
+	struct captured_stream *s;
 	struct capture *c;
 
 	if (!atomic_load_explicit(&graph_captures, memory_order_acquire))
 		return;
 	pthread_mutex_lock(&graph_lock);
-	if (capture_find(key, &c)) {
-		if (c->streams->key == key) {
+	s = capture_find(key, &c);
+	if (s) {
+		if (c->streams == s) {
 			if (c->own)
 				graph_free(c->graph);
 			capture_end(c);
 		} else {
-			capture_void(c);
+			s->key = NO_STREAM;
 		}
 	}
 	graph_unlock();

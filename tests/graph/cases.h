@@ -343,7 +343,7 @@ static void capture_rules(void)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUevent e, outside, unused;
-	CUstream a, b, blocking;
+	CUstream a, b, blocking, gone;
 	CUdeviceptr d = 0;
 	pthread_t t;
 	uint32_t v;
@@ -398,6 +398,17 @@ static void capture_rules(void)
 	launch_axpb(b, gmem, 1, 1);
 	is_cu(cuStreamEndCapture(b, &g), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
 	is_cu(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+
+	must(cuStreamCreate(&gone, CU_STREAM_NON_BLOCKING));
+	must(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	must(cuEventRecord(e, a));
+	must(cuStreamWaitEvent(gone, e, 0));
+	launch_axpb(gone, gmem, 1, 1);
+	must(cuEventRecord(e, gone));
+	must(cuStreamWaitEvent(a, e, 0));
+	is_cu(cuStreamDestroy(gone), CUDA_SUCCESS);
+	is_cu(cuStreamEndCapture(a, &g), CUDA_SUCCESS);
+	must(cuGraphDestroy(g));
 
 	must(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	must(cuStreamBeginCapture(b, CU_STREAM_CAPTURE_MODE_GLOBAL));
