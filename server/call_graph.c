@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "server/call_wait.h"
 
 #define RANGES_MAX 64u
@@ -61,7 +62,7 @@ static void *unlock_main(void *arg)
 	struct host_piece *p = arg;
 
 	drv_cuda.cuMemHostUnregister(p->p);
-	free(p->p);
+	munmap(p->p, p->bytes);
 	free(p);
 	return NULL;
 }
@@ -78,7 +79,7 @@ static void piece_free(struct srv_graph *g, struct host_piece *p, bool context_g
 	}
 	copy = p->locked && !context_gone ? malloc(sizeof(*copy)) : NULL;
 	if (!copy) {
-		free(p->p);
+		munmap(p->p, p->bytes);
 		return;
 	}
 	*copy = *p;
@@ -120,14 +121,17 @@ CUresult graph_add_piece(struct srv_graph *g, uint64_t bytes)
 	if (p->bytes <= RGPU_CHUNK_MAX) {
 		p->p = locked_get(&g->x->locked, p->bytes);
 	} else {
-		p->p = aligned_alloc(4096, (p->bytes + 4095) & ~4095ull);
-		if (p->p && drv_cuda.cuMemHostRegister_v2 && drv_cuda.cuMemHostUnregister)
+		p->p = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p->p == MAP_FAILED)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		if (drv_cuda.cuMemHostRegister_v2 && drv_cuda.cuMemHostUnregister)
 			p->locked = !drv_cuda.cuMemHostRegister_v2(p->p, p->bytes, 0);
 	}
 	if (!p->p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* What nobody has brought down yet is nobody else's. */
-	memset(p->p, 0, p->bytes);
+	if (p->bytes <= RGPU_CHUNK_MAX)
+		memset(p->p, 0, p->bytes);
 	g->npieces++;
 	return CUDA_SUCCESS;
 }
@@ -225,8 +229,11 @@ void srv_GRAPH_DROP(struct srv_call *c)
 	struct rec_GRAPH_DROP a;
 	void *g;
 
-	if (srv_body(c, &a, sizeof(a)) && srv_take(c, KIND_graph, a.graph, &g))
+	if (!srv_body(c, &a, sizeof(a)))
+		return;
+	if (srv_take(c, KIND_graph, a.graph, &g))
 		graph_drop(g, false);
+	c->status = 0; /* it may have gone with its context */
 }
 
 /* ---- Ending ---- */
@@ -258,8 +265,12 @@ void srv_GRAPH_EXEC_DESTROY(struct srv_call *c)
 {
 	struct rec_GRAPH_EXEC_DESTROY a;
 
-	if (!srv_body(c, &a, sizeof(a)) || !srv_take(c, KIND_graphexec, a.exec, &c->ready_arg))
+	if (!srv_body(c, &a, sizeof(a)))
 		return;
+	if (!srv_take(c, KIND_graphexec, a.exec, &c->ready_arg)) {
+		c->status = 0; /* it has gone with its context */
+		return;
+	}
 	if (destroy_ready(c) == SRV_PENDING)
 		c->ready = destroy_ready;
 }

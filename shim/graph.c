@@ -187,10 +187,11 @@ void gb_log(const char *text)
 }
 
 /* Graphs' memory is the heap's, and stays theirs: the server sees leases only. */
-CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr)
+CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr, uint64_t *id)
 {
 	struct device *d = device_find(device);
 	struct rgpu_call c;
+	struct block b;
 	uint64_t addr;
 	int r = enter_context(&c, NULL);
 
@@ -198,15 +199,20 @@ CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr)
 		r = CUDA_ERROR_INVALID_DEVICE;
 	if (!r)
 		r = heap_alloc(d, c.context, bytes, &addr);
-	if (!r)
+	if (!r) {
 		*dptr = addr;
+		*id = heap_find(addr, &b) ? b.id : 0;
+	}
 	return r;
 }
 
-void gb_alloc_free(int device, CUdeviceptr dptr)
+/* It may have gone with its context. */
+void gb_alloc_free(CUdeviceptr dptr, uint64_t id)
 {
-	(void)device;
-	heap_free(dptr);
+	struct block b;
+
+	if (heap_find(dptr, &b) && b.id == id)
+		heap_free(dptr);
 }
 
 /* A kernel's own handle of a condition would have to be the server's. */

@@ -69,8 +69,11 @@ struct shim_exec {
 	unsigned nblocks, npieces;
 	struct rgpu_obj *other[8]; /* further contexts that its nodes are of */
 	unsigned nother;
-	bool calls;  /* it has host nodes */
-	bool flying; /* launched since it was last seen idle */
+	struct wnode **copy; /* those with host memory */
+	unsigned ncopies;
+	bool calls;   /* it has host nodes */
+	bool records; /* … and nodes that record events */
+	bool flying;  /* launched since it was last seen idle */
 	struct landing_pad *pad;
 };
 

@@ -352,6 +352,7 @@ static void exec_free(struct shim_exec *e)
 	gflat_free(&e->flat);
 	free(e->node);
 	free(e->block);
+	free(e->copy);
 	free(e);
 }
 

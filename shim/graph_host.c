@@ -142,7 +142,8 @@ int host_plan(struct shim_exec *e, uint64_t *bytes)
 
 	*bytes = 0;
 	e->block = calloc(2 * e->flat.n + 1, sizeof(*e->block));
-	if (!e->block)
+	e->copy = calloc(e->flat.n + 1, sizeof(struct wnode *));
+	if (!e->block || !e->copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < e->flat.n && !r; i++) {
 		struct wnode *w = &e->node[i];
@@ -152,7 +153,10 @@ int host_plan(struct shim_exec *e, uint64_t *bytes)
 			e->block[e->nblocks++] = (struct hblock){.addr = w->up.addr, .bytes = w->up.span};
 		if (!r && w->has_down)
 			e->block[e->nblocks++] = (struct hblock){.addr = w->down.addr, .bytes = w->down.span};
+		if (!r && (w->has_up || w->has_down))
+			e->copy[e->ncopies++] = w;
 		e->calls = e->calls || w->node->p.type == CU_GRAPH_NODE_TYPE_HOST;
+		e->records = e->records || w->node->p.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
 	}
 	if (r)
 		return r;

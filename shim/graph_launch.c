@@ -11,6 +11,7 @@
 #include "shim/hostfunc.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
+#include "shim/shared.h"
 #include "shim/staging.h"
 #include "shim/watch.h"
 
@@ -55,8 +56,8 @@ static int settle_sources(struct replay *p)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < p->e->flat.n && !r; i++) {
-		const struct wnode *w = &p->e->node[i];
+	for (unsigned i = 0; i < p->e->ncopies && !r; i++) {
+		const struct wnode *w = p->e->copy[i];
 
 		if (!goes_up(w))
 			continue;
@@ -72,8 +73,8 @@ static int pull_sources(struct replay *p)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < p->e->flat.n && !r; i++) {
-		const struct wnode *w = &p->e->node[i];
+	for (unsigned i = 0; i < p->e->ncopies && !r; i++) {
+		const struct wnode *w = p->e->copy[i];
 
 		for (uint64_t off = 0; goes_up(w) && off < w->up.span && !r; off += RGPU_CHUNK_MAX) {
 			uint64_t left = w->up.span - off, id;
@@ -130,10 +131,10 @@ static int put_all(struct replay *p)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < p->e->flat.n && !r; i++) {
-		const struct operand *o = &p->e->node[i].up;
+	for (unsigned i = 0; i < p->e->ncopies && !r; i++) {
+		const struct operand *o = &p->e->copy[i]->up;
 
-		for (uint64_t off = 0; goes_up(&p->e->node[i]) && off < o->span && !r; off += RGPU_CHUNK_MAX) {
+		for (uint64_t off = 0; goes_up(p->e->copy[i]) && off < o->span && !r; off += RGPU_CHUNK_MAX) {
 			uint64_t left = o->span - off;
 
 			r = put(p, o->addr + off, o->at + off, left < RGPU_CHUNK_MAX ? left : RGPU_CHUNK_MAX);
@@ -149,18 +150,18 @@ static int gather_up(struct replay *p)
 	unsigned n = 0;
 	struct rgpu_lane *l;
 
-	for (unsigned i = 0; i < p->e->flat.n; i++)
-		if (goes_up(&p->e->node[i])) {
-			bytes += p->e->node[i].up.span;
+	for (unsigned i = 0; i < p->e->ncopies; i++)
+		if (goes_up(p->e->copy[i])) {
+			bytes += p->e->copy[i]->up.span;
 			n++;
 		}
 	if (n > SEGS || bytes > RGPU_CHUNK_MAX)
 		return put_all(p);
-	for (unsigned i = 0; i < p->e->flat.n; i++) {
-		const struct operand *o = &p->e->node[i].up;
+	for (unsigned i = 0; i < p->e->ncopies; i++) {
+		const struct operand *o = &p->e->copy[i]->up;
 		struct rgpu_seg *s = &p->seg[p->nseg];
 
-		if (!goes_up(&p->e->node[i]))
+		if (!goes_up(p->e->copy[i]))
 			continue;
 		p->inline_op[p->nup] = o;
 		p->up[p->nup++] = (struct rgpu_wire_range){o->at, o->span};
@@ -202,11 +203,11 @@ static int gather_down(struct replay *p)
 		unsigned ndown = p->ndown, nseg = p->nseg;
 
 		bytes = 0;
-		for (unsigned i = 0; i < p->e->flat.n; i++) {
-			const struct operand *o = &p->e->node[i].down;
+		for (unsigned i = 0; i < p->e->ncopies; i++) {
+			const struct operand *o = &p->e->copy[i]->down;
 			struct rgpu_seg *s = &p->seg[p->nseg];
 
-			if (!comes_down(&p->e->node[i]) || !fits(p, o, bytes))
+			if (!comes_down(p->e->copy[i]) || !fits(p, o, bytes))
 				continue;
 			bytes += o->span;
 			*s = (struct rgpu_seg){.dir = RGPU_SEG_RECV, .len = o->span};
@@ -332,10 +333,10 @@ static int get_rest(struct replay *p)
 
 	/* The same choice as gather_down() made. */
 	again.nseg = p->inlined || !p->nup ? 0 : p->nup;
-	for (unsigned i = 0; i < p->e->flat.n && !r; i++) {
-		const struct operand *o = &p->e->node[i].down;
+	for (unsigned i = 0; i < p->e->ncopies && !r; i++) {
+		const struct operand *o = &p->e->copy[i]->down;
 
-		if (!comes_down(&p->e->node[i]))
+		if (!comes_down(p->e->copy[i]))
 			continue;
 		if (fits(&again, o, bytes)) {
 			bytes += o->span;
@@ -353,9 +354,9 @@ static void note_received(const struct replay *p)
 	uint64_t off;
 	uint32_t bo;
 
-	for (unsigned i = 0; i < p->e->flat.n; i++)
-		if (comes_down(&p->e->node[i]) && straight(&p->e->node[i].down, &bo, &off))
-			pinned_receives((void *)p->e->node[i].down.addr, p->c->context, p->stream, p->c->rec->stamp);
+	for (unsigned i = 0; i < p->e->ncopies; i++)
+		if (comes_down(p->e->copy[i]) && straight(&p->e->copy[i]->down, &bo, &off))
+			pinned_receives((void *)p->e->copy[i]->down.addr, p->c->context, p->stream, p->c->rec->stamp);
 }
 
 /* The other devices are at work now, too; and events that the graph records are recorded. */
@@ -371,7 +372,7 @@ static void note_work(const struct shim_exec *e)
 
 static void forget_events(const struct shim_exec *e)
 {
-	for (unsigned i = 0; i < e->flat.n; i++) {
+	for (unsigned i = 0; i < e->flat.n && e->records; i++) {
 		const struct gparams *p = &e->node[i].node->p;
 		struct rgpu_obj *event;
 
@@ -410,9 +411,11 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 	if (r)
 		return r;
 	p.c = &c;
-	if (hostfunc_outstanding()) {
+	if (shared_any())
+		r = shared_push(c.session, false);
+	if (!r && hostfunc_outstanding()) {
 		r = pull_sources(&p);
-	} else {
+	} else if (!r) {
 		r = settle_sources(&p);
 		if (!r)
 			r = gather_up(&p);
@@ -427,8 +430,11 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 		r = send(&p);
 		forget_events(p.e);
 		note_work(p.e);
-		if (c.sent)
+		if (c.sent) {
 			note_received(&p);
+			if (shared_any())
+				shared_watch(c.session);
+		}
 	}
 	if (p.landing)
 		landing_cancel(p.landing);

@@ -61,6 +61,7 @@ static int free_managed(struct rgpu_call *c, uint64_t addr)
 CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct rgpu_call c;
+	bool ours;
 	int r = enter(&c, RGPU_NO_OP);
 
 	if (r)
@@ -68,7 +69,9 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (!dptr)
 		return CUDA_SUCCESS;
 	r = graph_unsafe();
-	if (r || graph_mem_free(dptr))
+	if (!r)
+		r = graph_mem_free(dptr, &ours);
+	if (r || ours)
 		return r;
 	r = heap_free(dptr);
 	return r && allocs_at(dptr, BLOCK_MANAGED) ? free_managed(&c, dptr) : r;

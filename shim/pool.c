@@ -424,6 +424,7 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
 	struct rgpu_call c;
 	uint64_t stream;
+	bool ours;
 	int r = enter(&c, hStream, &stream);
 
 	if (!r)
@@ -432,7 +433,8 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 		return r;
 	if (c.capturing)
 		return capture_free(&c, dptr);
-	return graph_mem_free(dptr) ? CUDA_SUCCESS : heap_free_ordered(dptr, c.context, stream);
+	r = graph_mem_free(dptr, &ours);
+	return r || ours ? r : heap_free_ordered(dptr, c.context, stream);
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)

@@ -47,6 +47,19 @@ bool shared_before(uint16_t op)
 	case OP_cuEventRecord:
 	case OP_cuEventRecordWithFlags:
 	case OP_cuEventQuery:
+	/* Of graphs only launches are work, and those have seen to it before they gather what they send. */
+	case OP_GRAPH_BEGIN:
+	case OP_GRAPH_NODE:
+	case OP_GRAPH_MAKE:
+	case OP_GRAPH_LAUNCH:
+	case OP_GRAPH_HOST:
+	case OP_GRAPH_PUT:
+	case OP_GRAPH_GET:
+	case OP_GRAPH_PULL:
+	case OP_GRAPH_ENABLE:
+	case OP_GRAPH_UPLOAD:
+	case OP_CAPTURE_BEGIN:
+	case OP_CAPTURE_END:
 	case OP_cuEventElapsedTime:
 	case OP_cuEventElapsedTime_v2:
 	case OP_LOAD_BEGIN:

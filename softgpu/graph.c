@@ -115,7 +115,7 @@ void gb_log(const char *text)
 
 /* ---- Memory ---- */
 
-CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr)
+CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr, uint64_t *id)
 {
 	struct device *d = device_get(device);
 	AUTO_PUT struct ctx *c = NULL;
@@ -126,6 +126,7 @@ CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr)
 	TRY(ctx_resolve(NULL, &c));
 	TRY(mem_alloc(c, d, ALLOC_DEVICE, bytes, &a));
 	*dptr = a.base;
+	*id = a.id;
 	return CUDA_SUCCESS;
 }
 
@@ -159,14 +160,13 @@ static void free_later(struct ctx *c, const struct alloc *a)
 	mem_release(a, true);
 }
 
-void gb_alloc_free(int device, CUdeviceptr dptr)
+void gb_alloc_free(CUdeviceptr dptr, uint64_t id)
 {
 	AUTO_PUT struct ctx *c = NULL;
 	struct alloc a;
 
-	(void)device;
 	/* It may have gone with its context. */
-	if (!mem_remove(dptr, &a))
+	if (!mem_find(dptr, &a) || a.id != id || !mem_remove(dptr, &a))
 		return;
 	if (a.ctx_handle && ctx_resolve((CUcontext)a.ctx_handle, &c) == CUDA_SUCCESS)
 		free_later(c, &a);

@@ -57,12 +57,14 @@ static CUresult release(struct ctx *c, uint64_t ptr, enum alloc_kind a_kind, enu
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	AUTO_PUT struct ctx *c = NULL;
+	bool ours;
 
 	TRY(ctx_enter(&c));
 	if (!ptr)
 		return CUDA_SUCCESS;
 	TRY(graph_unsafe());
-	if (graph_mem_free(ptr))
+	TRY(graph_mem_free(ptr, &ours));
+	if (ours)
 		return CUDA_SUCCESS;
 	return release(c, ptr, ALLOC_DEVICE, ALLOC_MANAGED);
 }

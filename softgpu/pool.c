@@ -154,7 +154,7 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	struct gstream gs;
 	struct free_op *f;
 	struct alloc a;
-	bool capturing;
+	bool capturing, ours;
 
 	TRY(stream_resolve(stream, &s));
 	if (!ptr)
@@ -163,7 +163,8 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	gs = graph_stream(s);
 	if (capturing)
 		return graph_capture_free(&gs, ptr);
-	if (graph_mem_free(ptr))
+	TRY(graph_mem_free(ptr, &ours));
+	if (ours)
 		return CUDA_SUCCESS;
 	if (!mem_find(ptr, &a) || a.base != ptr || a.kind != ALLOC_DEVICE || a.hidden)
 		return CUDA_ERROR_INVALID_VALUE;

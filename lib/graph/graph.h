@@ -202,6 +202,7 @@ struct galloc {
 	CUdeviceptr dptr;
 	uint64_t bytes;
 	int device;
+	uint64_t id;	   /* the backend's: the address may be another's by and by */
 	unsigned int refs; /* nodes, clones included */
 	bool live;	   /* between the alloc node and what frees it */
 };
@@ -211,8 +212,8 @@ void galloc_ref(struct galloc *a);
 void galloc_put(struct galloc *a);
 bool galloc_known(CUdeviceptr dptr);
 CUresult galloc_launch(struct graph_exec *x); /* what a launch allocates and frees; INVALID_VALUE when it may not */
-/* A free outside of graphs: true when @dptr is a graph's memory, and was live. */
-bool graph_mem_free(CUdeviceptr dptr);
+/* A free outside of graphs; *ours: @dptr is a graph's memory, and this is what became of it. */
+CUresult graph_mem_free(CUdeviceptr dptr, bool *ours);
 
 /* ---- User objects (user.c) ---- */
 
@@ -271,8 +272,8 @@ CUresult gb_event(CUevent e, bool *recorded);
 /* A function's or kernel's parameters (malloc'd), and the context that a CUfunction is of. */
 CUresult gb_layout(CUfunction f, CUcontext *ctx, unsigned int *n, unsigned int *bytes, struct gparam **param);
 CUresult gb_check(const struct gparams *p); /* refuses what the driver would at the call */
-CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr);
-void gb_alloc_free(int device, CUdeviceptr dptr);
+CUresult gb_alloc(int device, uint64_t bytes, CUdeviceptr *dptr, uint64_t *id);
+void gb_alloc_free(CUdeviceptr dptr, uint64_t id);
 void gb_log(const char *text);
 
 /* Its graph is made; *bad: the node that does not work. */

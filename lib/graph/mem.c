@@ -30,7 +30,7 @@ CUresult galloc_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct galloc **out)
 	if (!a)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*a = (struct galloc){.bytes = p->bytesize, .device = p->poolProps.location.id, .refs = 1};
-	r = gb_alloc(a->device, a->bytes, &a->dptr);
+	r = gb_alloc(a->device, a->bytes, &a->dptr, &a->id);
 	if (r != CUDA_SUCCESS) {
 		free(a);
 		return r;
@@ -58,7 +58,7 @@ static void drop_idle(struct galloc *a)
 		at = &(*at)->next;
 	*at = a->next;
 	account(&reserved[a->device], &reserved_high[a->device], -(int64_t)a->bytes);
-	gb_alloc_free(a->device, a->dptr);
+	gb_alloc_free(a->dptr, a->id);
 	free(a);
 }
 
@@ -119,20 +119,22 @@ CUresult graph_capture_free(const struct gstream *s, CUdeviceptr dptr)
 	return known ? graph_capture(s, &p) : CUDA_ERROR_INVALID_VALUE;
 }
 
-bool graph_mem_free(CUdeviceptr dptr)
+CUresult graph_mem_free(CUdeviceptr dptr, bool *ours)
 {
+	CUresult r = CUDA_SUCCESS;
 	struct galloc *a;
 
 	pthread_mutex_lock(&graph_lock);
 	a = find(dptr);
-	if (a && !a->live)
-		a = NULL;
-	if (a) {
+	*ours = a;
+	if (a && !a->live) {
+		r = CUDA_ERROR_INVALID_VALUE;
+	} else if (a) {
 		set_live(a, false);
 		drop_idle(a);
 	}
 	pthread_mutex_unlock(&graph_lock);
-	return a;
+	return r;
 }
 
 /* Memory nodes are at the top level and in child graphs that were moved. */

@@ -44,6 +44,18 @@ static const uint16_t ops[] = {
 	OP_TENSOR_MAP,
 	OP_TENSOR_MAP_ADDRESS,
 	OP_LAUNCH,
+	OP_GRAPH_BEGIN,
+	OP_GRAPH_NODE,
+	OP_GRAPH_MAKE,
+	OP_GRAPH_EXEC_DESTROY,
+	OP_GRAPH_LAUNCH,
+	OP_GRAPH_HOST,
+	OP_GRAPH_PUT,
+	OP_GRAPH_GET,
+	OP_GRAPH_ENABLE,
+	OP_GRAPH_UPLOAD,
+	OP_GRAPH_DROP,
+	OP_CAPTURE_END,
 	OP_HOST_DONE,
 	OP_LINK_CREATE,
 	OP_LINK_DATA,
@@ -262,6 +274,102 @@ static void loads(CUcontext ctx)
 	is_int(sum, 0, "%d threads load and unload one and the same module, and the session lives", LOADERS);
 }
 
+/* Graphs, by hand: nodes that say anything, and launches with any ranges of host memory. */
+
+#define GRAPH (0x5247ull << 48 | 12ull << 43 | 1ull << 24 | 5000)
+#define EXEC  (0x5247ull << 48 | 13ull << 43 | 1ull << 24 | 5000)
+
+static void *begin(struct rgpu_call *c, uint16_t op, bool fence, size_t bytes)
+{
+	if (rgpu_enter(c, op))
+		return NULL;
+	return rgpu_begin(c, fence ? RGPU_REC_FENCE : 0, 0, bytes);
+}
+
+static int any_node(bool changes)
+{
+	/* None that calls the client or waits for it. */
+	static const uint32_t types[] = {0, 1, 2, 5, 6, 7, 100, 13, 77};
+	struct rec_GRAPH_NODE *b;
+	struct rgpu_call c;
+	unsigned words = rnd() % 24, node = rnd() % 3;
+	uint64_t *w;
+
+	b = begin(&c, OP_GRAPH_NODE, false, sizeof(*b) + words * 8);
+	if (!b)
+		return 1;
+	*b = (struct rec_GRAPH_NODE){.ctx = c.ctx,
+				     .owner = changes ? EXEC : GRAPH,
+				     .changes = changes,
+				     .type = types[rnd() % (sizeof(types) / sizeof(*types))],
+				     .node = node,
+				     .ndeps = rnd() % 4 ? 0 : rnd() % 4,
+				     .bytes = rnd() % 2 ? words * 8 : (uint32_t)rnd() % 300};
+	w = (uint64_t *)(b + 1);
+	for (unsigned i = 0; i < words; i++)
+		w[i] = word();
+	rgpu_send(&c);
+	return 0;
+}
+
+static int any_launch(uint64_t stream)
+{
+	struct rec_GRAPH_LAUNCH *b;
+	unsigned words = rnd() % 12;
+	struct rgpu_call c;
+	uint64_t *w;
+
+	b = begin(&c, OP_GRAPH_LAUNCH, false, sizeof(*b) + words * 8);
+	if (!b)
+		return 1;
+	*b = (struct rec_GRAPH_LAUNCH){.ctx = c.ctx,
+				       .exec = EXEC,
+				       .hStream = stream,
+				       .up = rnd() % 4,
+				       .down = rnd() % 3 ? 0 : rnd() % 3,
+				       .inlined = rnd() % 2 ? 0 : rnd() % 100,
+				       .tagged = rnd() % 5 == 0};
+	w = (uint64_t *)(b + 1);
+	for (unsigned i = 0; i < words; i++)
+		w[i] = rnd() % 2 ? rnd() % 64 : word();
+	rgpu_send(&c);
+	return 0;
+}
+
+static void graphs(uint64_t stream)
+{
+	struct rgpu_call c;
+	int bad = 0, made = 0;
+
+	for (int i = 0; i < 2000 && !bad; i++) {
+		struct rec_GRAPH_BEGIN *b = begin(&c, OP_GRAPH_BEGIN, false, sizeof(*b));
+		struct rec_GRAPH_EXEC_DESTROY *d;
+		struct rec_GRAPH_MAKE *m;
+
+		if (!b)
+			break;
+		*b = (struct rec_GRAPH_BEGIN){.ctx = c.ctx, .graph = GRAPH, .host_bytes = rnd() % 8 ? rnd() % 5000 : word()};
+		rgpu_send(&c);
+		for (unsigned n = rnd() % 3; n-- && !bad;)
+			bad = any_node(false);
+		m = begin(&c, OP_GRAPH_MAKE, true, sizeof(*m));
+		if (!m)
+			break;
+		c.mute = true;
+		*m = (struct rec_GRAPH_MAKE){.ctx = c.ctx, .graph = GRAPH, .exec = EXEC};
+		made += !rgpu_fence(&c, NULL, 0);
+		for (unsigned n = rnd() % 4; n-- && !bad;)
+			bad = any_node(true) || any_launch(stream);
+		d = begin(&c, OP_GRAPH_EXEC_DESTROY, false, sizeof(*d));
+		bad = bad || !d;
+		if (d) {
+			*d = (struct rec_GRAPH_EXEC_DESTROY){.exec = EXEC};
+			rgpu_send(&c);
+		}
+	}
+	ok(!bad && made > 100, "graphs of rubbish, %d of them executable, and the session lives", made);
+}
+
 int main(void)
 {
 	CUdeviceptr d, e;
@@ -286,6 +394,7 @@ int main(void)
 		bad = send_one(ops[rnd() % (sizeof(ops) / sizeof(*ops))], rnd() % 4 == 0);
 	is_int(bad, 0, "%d records of rubbish, and the session lives", ROUNDS);
 	loads((CUcontext)good[0]);
+	graphs((uint64_t)s);
 	/* Earlier failures are told by now, or by one of these. */
 	for (int i = 0; i < 10; i++)
 		cuStreamQuery(NULL);

@@ -548,6 +548,7 @@ static void memory_nodes(void)
 	ok(used >= 1 << 16, "is accounted for");
 	is_cu(cuGraphLaunch(x, s), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemFree(p.dptr), CUDA_SUCCESS);
+	is_cu(cuMemFree(p.dptr), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuGraphLaunch(x, s), CUDA_SUCCESS);
 	must(cuStreamSynchronize(s));
 	must(cuMemFree(p.dptr));
