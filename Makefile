@@ -24,7 +24,8 @@ CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -D_GNU_SOURCE -Iuapi -I$(B)/gen -I. -MMD -MP
 ifneq ($(SANITIZE),)
 # With sanitizers gcc's flow analysis sees paths that are not there: these two warn for nothing.
-override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-truncation -Wno-maybe-uninitialized
+override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-truncation -Wno-maybe-uninitialized \
+	$(if $(findstring thread,$(SANITIZE)),-Wno-tsan)
 override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 

@@ -3,6 +3,7 @@
 #include "shim/ctx.h"
 #include "shim/array.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rgpu_rpc.h"
@@ -121,21 +122,56 @@ CUresult cuCtxPopCurrent(CUcontext *pctx)
 
 /* Life and death. */
 
+/* Dead contexts, for the next ones: other threads may still look at one, so that its memory is never given back. */
+static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ctx *retired;
+
+static void ctx_retire(struct ctx *x)
+{
+	handle_free(x->obj);
+	pthread_mutex_lock(&retired_lock);
+	x->next = retired;
+	retired = x;
+	pthread_mutex_unlock(&retired_lock);
+}
+
+static struct ctx *ctx_memory(void)
+{
+	struct ctx *x;
+
+	pthread_mutex_lock(&retired_lock);
+	x = retired;
+	if (x)
+		retired = x->next;
+	pthread_mutex_unlock(&retired_lock);
+	return x ? x : calloc(1, sizeof(*x));
+}
+
 static struct ctx *ctx_new(struct device *d, unsigned flags, bool primary)
 {
 	struct rgpu_obj *obj = handle_new(KIND_context, NULL);
-	struct ctx *x = calloc(1, sizeof(*x));
+	struct ctx *x = obj ? ctx_memory() : NULL;
 
-	if (!obj || !x) {
+	if (!x) {
 		if (obj)
 			handle_free(obj);
-		free(x);
 		return NULL;
 	}
+	/* Field by field: who is late at a dead context finds a device at all times. */
 	x->device = d;
 	x->obj = obj;
+	x->alive = false;
+	atomic_store(&x->fault, 0);
 	x->primary = primary;
+	atomic_store(&x->attached, 0);
 	x->flags = flags;
+	x->api_version = 0;
+	x->least = x->greatest = 0;
+	memset(x->limits, 0, sizeof(x->limits));
+	x->peers = 0;
+	atomic_store(&x->work, 0);
+	atomic_store(&x->settled, 0);
+	memset(x->legacy, 0, sizeof(x->legacy));
 	x->cache = CU_FUNC_CACHE_PREFER_NONE;
 	x->banks = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
 	x->id = atomic_fetch_add(&next_id, 1);
@@ -352,8 +388,7 @@ CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 	if (!r)
 		r = push(x->obj->handle);
 	if (r) {
-		handle_free(x->obj);
-		free(x);
+		ctx_retire(x);
 		return r;
 	}
 	x->alive = true;
@@ -402,8 +437,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 	x->alive = false;
 	r = rpc_CTX_DESTROY(&c, obj->handle);
 	forget_objects(x);
-	/* Other threads may still look at x through the object: it stays, as the object does. */
-	handle_free(obj);
+	ctx_retire(x);
 	return r;
 }
 

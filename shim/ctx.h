@@ -33,6 +33,7 @@ struct ctx {
 	 */
 	_Atomic uint64_t work, settled;
 	uint64_t legacy[2]; /* its legacy stream: stream.c */
+	struct ctx *next;   /* of the dead ones: ctx.c */
 };
 
 static inline struct ctx *ctx_of(struct rgpu_obj *context)

@@ -144,8 +144,13 @@ void session_lane_back(struct rgpu_lane *l)
 	struct rgpu_session *s = l->session;
 	struct rgpu_call c = {.op = OP_LANE_RESET, .session = s};
 
-	if (process_ready() || session_dead(s))
+	if (process_ready() || session_dead(s)) {
+		/* Nobody wants it any more; a child of fork finds the lock as it was then, so without it. */
+		l->next = atomic_load(&s->lost);
+		while (!atomic_compare_exchange_weak(&s->lost, &l->next, l))
+			;
 		return;
+	}
 	thread_get()->lane = l;
 	rpc_LANE_RESET(&c);
 	thread_get()->lane = NULL;

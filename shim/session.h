@@ -26,6 +26,7 @@ struct rgpu_session {
 	atomic_bool failed;
 	bool dead_told;
 	struct rgpu_lane *pool;		     /* lanes of threads that ended */
+	struct rgpu_lane *_Atomic lost;	     /* of those that ended when the session or the process already had */
 	_Atomic int pending[RGPU_LIBRARIES]; /* per library: first failing status of quiet calls that nobody was told */
 	uint32_t images;		     /* RGPU_IMAGE_…: what the server's driver takes */
 	unsigned ndevices;

@@ -215,9 +215,9 @@ static size_t kernel_text(char *buf, size_t size, const char *name, const char *
 static void op_text(char *buf, size_t size, const struct mma *t)
 {
 	snprintf(buf, size, "mma%s.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s%s",
-		 t->sel < 0			    ? ""
-		 : t->extra[1] == 'k' || t->sel & 1 ? ".sp::ordered_metadata"
-						    : ".sp",
+		 t->sel < 0					   ? ""
+		 : (*t->extra && t->extra[1] == 'k') || t->sel & 1 ? ".sp::ordered_metadata"
+								   : ".sp",
 		 t->m, t->n, t->k, t->extra, elems[t->d].name, elems[t->a].name, elems[t->b].name, elems[t->c].name, t->end);
 }
 
