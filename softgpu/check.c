@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* softgpu-check FILE.ptx…: says of each file which kernels the engine takes, or the first line that it does not. */
+/* softgpu-check FILE.ptx…: says of each file which kernels the engine takes, or of each function the first line that it does not. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +46,17 @@ static char *read_file(const char *name, size_t *len)
 	return p;
 }
 
+static void refuse(void *arg, const char *cause)
+{
+	printf("%s: %s\n", (const char *)arg, cause);
+}
+
 static int check(const char *name)
 {
 	const struct ptx_mem mem = {host_alloc, host_free, NULL};
 	struct ptx_module *m;
 	struct ptx_func *f;
-	char log[512], *text;
+	char *text;
 	size_t len;
 
 	text = read_file(name, &len);
@@ -59,8 +64,7 @@ static int check(const char *name)
 		fprintf(stderr, "softgpu-check: %s: %s\n", name, strerror(errno));
 		return 1;
 	}
-	if (ptx_module_load(text, len, &mem, &m, log, sizeof(log)) != PTX_OK) {
-		printf("%s: %s\n", name, log);
+	if (ptx_module_check(text, len, &mem, &m, refuse, (void *)(uintptr_t)name) != PTX_OK) {
 		free(text);
 		return 1;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct launch_op {
 	struct op op;
@@ -28,6 +29,7 @@ static CUresult report(const struct launch_op *o, enum ptx_status status, const 
 		[PTX_ASSERT] = {CUDA_ERROR_ASSERT, "assertion failed"},
 		[PTX_DEADLOCK] = {CUDA_ERROR_LAUNCH_FAILED, "deadlock: every thread waits at a barrier that cannot complete"},
 		[PTX_OUT_OF_RESOURCES] = {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "out of resources"},
+		[PTX_TIMEOUT] = {CUDA_ERROR_LAUNCH_TIMEOUT, "timed out"},
 		[PTX_CANCELLED] = {CUDA_ERROR_LAUNCH_FAILED, "cancelled"},
 	};
 	bool address = status == PTX_ILLEGAL_ADDRESS || status == PTX_MISALIGNED;
@@ -38,10 +40,24 @@ static CUresult report(const struct launch_op *o, enum ptx_status status, const 
 		return CUDA_SUCCESS;
 	if (address)
 		snprintf(addr, sizeof(addr), " 0x%llx", (unsigned long long)fault->addr);
-	log_line("kernel %s: %s%s block (%u,%u,%u) thread (%u,%u,%u) PTX line %u%s%s", o->f->info->name, table[status].what, addr,
-		 fault->block[0], fault->block[1], fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2],
-		 fault->line, fault->text[0] ? ": " : "", fault->text);
+	log_line("kernel %s: %s%s block (%u,%u,%u) thread (%u,%u,%u) PTX line %u%s%s",
+		 fault->kernel ? fault->kernel : o->f->info->name, table[status].what, addr, fault->block[0], fault->block[1],
+		 fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2], fault->line, fault->text[0] ? ": " : "",
+		 fault->text);
 	return table[status].error;
+}
+
+/* RGPU_SOFTGPU_LAUNCH_TIMEOUT_MS: how long one launch may run, as a display's watchdog has it; 0 or unset: for ever. */
+static uint64_t deadline(void)
+{
+	const char *limit = getenv("RGPU_SOFTGPU_LAUNCH_TIMEOUT_MS");
+	unsigned long long ms = limit ? strtoull(limit, NULL, 10) : 0;
+	struct timespec t;
+
+	if (!ms || ms > 1ull << 40)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + ms * 1000000u;
 }
 
 static CUresult launch_run(struct op *op, struct stream *s)
@@ -51,6 +67,7 @@ static CUresult launch_run(struct op *op, struct stream *s)
 	enum ptx_status status;
 
 	o->l.cancel = &s->ctx->cancel;
+	o->l.deadline = deadline();
 	status = ptx_launch(o->f->ptx, &o->l, &fault);
 	return status == PTX_OK ? CUDA_SUCCESS : report(o, status, &fault);
 }

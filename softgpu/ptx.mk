@@ -51,7 +51,7 @@ ALL += $(B)/softgpu/libptx.a $(B)/bin/softgpu-check
 
 comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
-PTX_CASES := int float half cvt setp mem fault atom warp
+PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
 	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk
 

@@ -50,6 +50,13 @@ $(E2E_DIR)/separate: tests/e2e/separate.cu tests/e2e/separate_half.cu tests/e2e/
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -rdc=true -cudadevrt none -gencode arch=compute_75,code=compute_75 -o $@ $(filter %.cu,$^)
 
+# Kernels that launch kernels: the device runtime is the device's own.
+E2E_PROGRAMS += $(E2E_DIR)/cdp
+
+$(E2E_DIR)/cdp: tests/e2e/cdp.cu tests/e2e/e2e.h
+	@mkdir -p $(@D)
+	$(E2E_NVCC) -rdc=true -cudadevrt none -gencode arch=compute_80,code=compute_80 -o $@ $<
+
 $(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -o $@ $< -L$(B)/lib -l:libcublas.so.13 -Xlinker -rpath-link -Xlinker $(B)/lib

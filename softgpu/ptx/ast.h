@@ -31,6 +31,7 @@ struct sym {
 	u8 is_extern, is_const, is_weak;
 	/* SYM_REG: the first register's number and, for %r<n>, how many (0: a single name). */
 	u32 reg, nregs;
+	u8 lanes; /* of a vector register, else 1 */
 	/* SYM_VAR */
 	u64 size;
 	u32 align;
@@ -38,7 +39,8 @@ struct sym {
 	u8 *init;
 	struct init_reloc *relocs;
 	bool used_in_func, placed, unsized;
-	/* SYM_FUNC, SYM_PROTO */
+	bool in_reg; /* a parameter declared .reg: lives in register @reg */
+	/* SYM_FUNC, SYM_PROTO, and SYM_TARGETS of calls */
 	struct func_ast *func;
 	/* SYM_LABEL */
 	struct sym *fwd; /* the same label, found in an outer scope */
@@ -54,9 +56,11 @@ enum opnd_kind { O_REG, O_INT, O_FLOAT, O_SYM, O_SREG, O_VEC, O_MEM, O_SINK, O_L
 struct opnd {
 	u8 kind;
 	bool inverted; /* !%p */
+	bool negated;  /* -%r, of the video instructions */
 	u8 fbits;
 	u8 sreg;       /* O_SREG */
 	bool has_base; /* O_MEM: reg holds the base register */
+	char sel[6];   /* O_REG: what follows the dot in "%r1.b0", for the video instructions */
 	s32 reg;       /* O_REG, O_MEM base */
 	u32 nlist;
 	u64 val;	     /* O_INT, O_FLOAT bits, O_SYM/O_MEM offset */
@@ -104,8 +108,12 @@ struct load {
 	struct bump mem;
 	struct lexer lx;
 	struct token t;
-	jmp_buf fail;
+	jmp_buf *fail;
 	enum ptx_status status;
+	const char *where; /* the function being parsed or lowered */
+	/* A check goes on behind a function that does not load and tells each one's first cause. */
+	void (*refuse)(void *arg, const char *cause);
+	void *refuse_arg;
 	char *log;
 	size_t log_size;
 	struct sym *bucket[SYM_BUCKETS];
@@ -119,7 +127,7 @@ struct load {
 	bool uses_heap, uses_envreg;
 };
 
-/* Ends the load with "line N: cause". */
+/* Ends the load with "FUNCTION: line N: cause". */
 __attribute__((noreturn, format(printf, 4, 5))) void load_fail(struct load *ld, enum ptx_status st, u32 line, const char *fmt,
 							       ...);
 void *load_alloc(struct load *ld, size_t bytes);
@@ -132,6 +140,7 @@ void *load_grow(struct load *ld, void *p, u32 n, u32 *cap, size_t elem);
 /* symbols.c */
 struct sym *sym_find(struct load *ld, const char *name, u32 len);
 struct sym *sym_find_reg(struct load *ld, const char *name, u32 len, u32 *reg);
+struct sym *sym_add_regs(struct load *ld, const char *name, u32 len, enum type type, u64 n, u32 lanes);
 struct sym *sym_add(struct load *ld, enum sym_kind kind, const char *name, u32 len);
 struct sym *sym_label(struct load *ld, const char *name, u32 len, u32 line);
 void scope_enter(struct load *ld);

@@ -283,7 +283,7 @@ static bool call(struct warp *w, u32 mask, const struct ins *i)
 
 	if (!f)
 		return false;
-	if (fr->depth >= MAX_DEPTH || fr->local + fr->f->local_own + f->local_own > w->local_stride ||
+	if (fr->depth >= MAX_DEPTH || fr->local + fr->f->local_own + fr->allocated + f->local_own > w->local_stride ||
 	    !(to = ptx_frame_get(w->blk->worker, f))) {
 		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_OUT_OF_RESOURCES, 0,
 			  "stack overflow: call of '%s' at depth %u (line %u)", f->name, fr->depth, i->line);
@@ -294,7 +294,7 @@ static bool call(struct warp *w, u32 mask, const struct ins *i)
 	to->ret = i + 1;
 	to->lanes = mask;
 	to->depth = fr->depth + 1;
-	to->local = fr->local + fr->f->local_own;
+	to->local = fr->local + fr->f->local_own + fr->allocated;
 	for (u32 rest = mask; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest);
 

@@ -96,7 +96,7 @@ struct ptx_func {
 	u32 local_total; /* with callees */
 	struct call_site *calls;
 	u32 ncalls;
-	bool indirect, recursive;
+	bool indirect, recursive, allocas;
 	u32 shared_static;
 };
 
@@ -113,6 +113,7 @@ struct ptx_module {
 	struct module_var *vars;
 	u32 nvars;
 	u64 data;	       /* one allocation for all .global and .const variables */
+	u64 const_end;	       /* the .const ones lie from data up to here */
 	struct ptx_heap *heap; /* device malloc; NULL when the module does not use it */
 	u64 coop; /* COOP_SLOTS grid barriers of COOP_BYTES for cooperative launches, 0 when %envreg1/2 is not read */
 	atomic_uint coop_used; /* bit per slot */
@@ -129,7 +130,8 @@ struct frame {
 	const struct ins *ret;
 	u32 lanes, depth;
 	u32 local; /* this frame's .local variables begin here in each lane's stack */
-	u32 cls;   /* size class in the worker's cache */
+	u32 allocated; /* bytes behind them that alloca gave: the same for all lanes */
+	u32 cls;       /* size class in the worker's cache */
 	_Alignas(64) u8 mem[];
 };
 
@@ -162,6 +164,7 @@ struct warp {
 	bool progress;
 	u8 *local; /* lane l's stack is local + l * local_stride */
 	u32 local_stride;
+	u32 device_error[WARP]; /* the device runtime's last error, of each thread */
 	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
 	const u32 (*tid)[WARP];		  /* x, y, z of each lane, from the launch */
 	struct split split[WARP];
@@ -214,7 +217,15 @@ struct block {
 	bool busy;
 };
 
+struct child;
+
+struct child_queue {
+	struct child *first, *last;
+};
+
 struct launch {
+	struct child_queue children[2]; /* in order, and those for the end: see children.h */
+	u32 depth;			/* 0: the host's launch */
 	struct ptx_func *f;
 	const struct ptx_launch *p;
 	struct ptx_fault *fault;
@@ -226,7 +237,7 @@ struct launch {
 	bool explicit_cluster;
 	u32 width;	      /* workers */
 	atomic_int stop;      /* a status, once one block failed */
-	pthread_mutex_t lock; /* fault, print */
+	pthread_mutex_t lock; /* fault, print, children */
 	u32 nthreads, nwarps, shared_bytes;
 	u32 (*tid)[3][WARP]; /* by warp: every block has the same */
 	u64 coop;	     /* grid barrier's address */
@@ -288,7 +299,7 @@ struct op_row {
 };
 enum { OP_MODS = 1 }; /* imm gets the modifiers: see enum mod_flags */
 
-enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32 };
+enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32, MF_RELU = 64, MF_FINITE = 128 };
 enum rnd { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NA };
 
 const struct op_row *ptx_op_find(const char *name, size_t len);

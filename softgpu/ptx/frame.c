@@ -40,6 +40,7 @@ struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f)
 	fr->site = NULL;
 	fr->depth = 0;
 	fr->local = 0;
+	fr->allocated = 0;
 	return fr;
 }
 

@@ -107,3 +107,15 @@ bool ptx_heap_release(struct ptx_heap *h, u64 addr)
 	pthread_mutex_unlock(&h->lock);
 	return p;
 }
+
+bool ptx_heap_holds(struct ptx_heap *h, u64 addr)
+{
+	struct piece *p;
+
+	pthread_mutex_lock(&h->lock);
+	for (p = h->first; p && p->addr != addr; p = p->next)
+		;
+	p = p && p->used ? p : NULL;
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}

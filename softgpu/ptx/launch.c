@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "softgpu/ptx/children.h"
 #include "softgpu/ptx/exec.h"
 #include "softgpu/ptx/texture.h"
 
@@ -140,6 +142,14 @@ static void raise_deadlock(struct block *b)
 		  s->pc->line);
 }
 
+static u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+}
+
 /* One turn for each warp. RUN_DONE: the block is finished. */
 static enum run block_pass(struct block *b)
 {
@@ -152,6 +162,10 @@ static enum run block_pass(struct block *b)
 		return RUN_STOP;
 	}
 
+	if (l->p->deadline && now_ns() > l->p->deadline) {
+		ptx_raise(&b->warps[0], NULL, -1, PTX_TIMEOUT, 0, "the launch took longer than it may");
+		return RUN_STOP;
+	}
 	for (u32 n = 0; n < b->nwarps; n++) {
 		struct warp *w = &b->warps[n];
 
@@ -382,14 +396,14 @@ static bool shape_cluster(struct launch *l)
 	return !(grid[0] % l->cluster[0]) && !(grid[1] % l->cluster[1]) && !(grid[2] % l->cluster[2]);
 }
 
-enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
+enum ptx_status ptx_run_grid(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault, u32 depth)
 {
 	static _Atomic u64 grid_ids;
-	struct launch l = {.f = f, .p = p, .fault = fault};
+	struct launch l = {.f = f, .p = p, .fault = fault, .depth = depth};
 	u64 threads = (u64)p->block[0] * p->block[1] * p->block[2];
+	enum ptx_status st;
 	u32 slot;
 
-	memset(fault, 0, sizeof(*fault));
 	if (!shape_cluster(&l))
 		return refuse(fault, PTX_OUT_OF_RESOURCES, "the cluster's shape is not one that this kernel and grid can have");
 	if (!p->grid[0] || !p->grid[1] || !p->grid[2] || p->grid[1] > 65535 || p->grid[2] > 65535 || p->grid[0] > INT32_MAX)
@@ -416,9 +430,16 @@ enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struc
 	ptx_texture_launches(1);
 	ptx_pool_run(l.width - 1, launch_worker, &l);
 	ptx_texture_launches(-1);
-	pthread_mutex_destroy(&l.lock);
 	free(l.tid);
 	if (slot < COOP_SLOTS)
 		atomic_fetch_and(&f->m->coop_used, ~(1u << slot));
-	return (enum ptx_status)atomic_load(&l.stop);
+	st = children_run(&l);
+	pthread_mutex_destroy(&l.lock);
+	return st;
+}
+
+enum ptx_status ptx_launch(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault)
+{
+	memset(fault, 0, sizeof(*fault));
+	return ptx_run_grid(f, p, fault, 0);
 }

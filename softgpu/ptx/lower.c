@@ -93,6 +93,10 @@ u64 mod_flags(struct lower *lo)
 		f |= MF_SAT;
 	if (mod(lo, "approx") || mod(lo, "full"))
 		f |= MF_APPROX;
+	if (mod(lo, "relu"))
+		f |= MF_RELU;
+	if (mod(lo, "satfinite"))
+		f |= MF_FINITE;
 	return f;
 }
 
@@ -158,8 +162,11 @@ void lower_form(struct lower *lo)
 	struct ins *i;
 	u32 n;
 
-	if (!row)
+	if (!row || (lo->p->nops == 4 && strlen(row->sig) == 3)) {
+		if (lower_rare(lo))
+			return;
 		lower_unsupported(lo, NULL);
+	}
 	n = (u32)strlen(row->sig);
 	need_ops(lo, n, n);
 	for (u32 k = 1; k < n; k++)
@@ -214,11 +221,36 @@ static const struct {
 	{"mbarrier", lower_mbarrier},
 	{"tensormap", lower_tensormap},
 	{"griddepcontrol", lower_nop},
-	{"setmaxnreg", lower_nop},
-	{"createpolicy", lower_createpolicy},
 	{"discard", lower_prefetch},
 	{"applypriority", lower_prefetch},
 	{"pmevent", lower_nop},
+	{"createpolicy", lower_createpolicy},
+	{"alloca", lower_alloca},
+	{"stacksave", lower_stacksave},
+	{"stackrestore", lower_stacksave},
+	{"vadd", lower_video},
+	{"vsub", lower_video},
+	{"vabsdiff", lower_video},
+	{"vmin", lower_video},
+	{"vmax", lower_video},
+	{"vshl", lower_video},
+	{"vshr", lower_video},
+	{"vmad", lower_video},
+	{"vset", lower_video},
+	{"vadd2", lower_video},
+	{"vsub2", lower_video},
+	{"vavrg2", lower_video},
+	{"vabsdiff2", lower_video},
+	{"vmin2", lower_video},
+	{"vmax2", lower_video},
+	{"vset2", lower_video},
+	{"vadd4", lower_video},
+	{"vsub4", lower_video},
+	{"vavrg4", lower_video},
+	{"vabsdiff4", lower_video},
+	{"vmin4", lower_video},
+	{"vmax4", lower_video},
+	{"vset4", lower_video},
 	{"lop3", lower_lop3},
 	{"mma", lower_mma},
 	{"wmma", lower_wmma},
@@ -295,6 +327,17 @@ static void patch_labels(struct lower *lo)
 	}
 }
 
+/* Part selectors and signs of registers belong to the video instructions, whose names begin with v as that of vote does. */
+static void no_parts(struct lower *lo, const struct opnd *o)
+{
+	if (o->sel[0] || o->negated)
+		lower_unsupported(lo, "a part or the negation of a register");
+	for (u32 k = 0; k < o->nlist; k++)
+		no_parts(lo, &o->list[k]);
+	if (o->second)
+		no_parts(lo, o->second);
+}
+
 static void lower_body(struct lower *lo)
 {
 	struct func_ast *a = lo->ast;
@@ -321,6 +364,9 @@ static void lower_body(struct lower *lo)
 			}
 		}
 	}
+	for (const struct sym *v = a->params; v; v = v->next)
+		if (v->in_reg)
+			lower_area_load(lo, (s32)v->reg, (u32)v->addr);
 	for (u32 k = 0; k <= a->nins; k++) {
 		u32 first;
 		lower_fn fn;
@@ -334,6 +380,8 @@ static void lower_body(struct lower *lo)
 		first = lo->n;
 		split_mods(lo);
 		fn = lower_special(lo->mod[0].s, lo->mod[0].len);
+		for (u32 o = 0; fn != lower_video && o < lo->p->nops; o++)
+			no_parts(lo, &lo->p->ops[o]);
 		if (lo->nmod > 1 && lo->mod[1].len == 5 && !memcmp(lo->mod[1].s, "async", 5))
 			fn = fn == lower_st ? lower_st_async : fn == lower_red ? lower_red_async : fn;
 		if (fn)
@@ -344,7 +392,7 @@ static void lower_body(struct lower *lo)
 			guard(lo, first);
 	}
 	lo->p = NULL;
-	emit(lo, NULL, a->is_entry ? K_EXIT : K_RET);
+	lower_return(lo);
 	patch_labels(lo);
 }
 
@@ -444,9 +492,12 @@ void lower_function(struct load *ld, struct func_ast *a)
 	lo->cls = load_alloc(ld, lo->cregs);
 	for (u32 k = 0; k < a->nregs; k++)
 		lo->cls[k] = (u8)type_class(a->regs[k]);
+	lo->pair = load_alloc(ld, a->nregs * sizeof(*lo->pair));
 	for (u32 k = 0; k < a->nregs; k++)
-		if (lo->cls[k] == RC_COUNT)
-			load_fail(ld, PTX_UNSUPPORTED, a->line, "'%s': 128-bit registers are not supported", a->name);
+		if (lo->cls[k] == RC_COUNT) {
+			lo->pair[k] = temp(lo, RC_64);
+			temp(lo, RC_64);
+		}
 	place_variables(lo);
 	lower_body(lo);
 	lower_cfg(lo);

@@ -40,7 +40,8 @@ struct lower {
 	u32 n, cap, icap;
 	s32 *ops;
 	u32 nops, cops;
-	u8 *cls; /* register class of each virtual register */
+	u8 *cls; /* register class of each virtual register; RC_COUNT: 128 bits, which are two others */
+	s32 *pair; /* of a 128-bit register: its low half, and behind that its high half */
 	u32 nregs, cregs;
 	u32 *label_at; /* ins index of each parsed instruction, +1 for the end */
 	struct call_site *calls;
@@ -79,6 +80,8 @@ struct ins *emit(struct lower *lo, ptx_handler fn, enum ins_kind kind);
 /* Emits with the handler of that name; refuses the instruction when there is none. */
 struct ins *emit_op(struct lower *lo, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 s32 temp(struct lower *lo, enum rclass cls);
+/* The low half of the 128-bit register @o; the high half is the next register. */
+s32 half128(struct lower *lo, const struct opnd *o, bool result);
 void set_def(struct lower *lo, struct ins *i, u32 k, s32 reg);
 void set_use(struct lower *lo, struct ins *i, u32 k, s32 reg);
 enum rclass reg_class(struct lower *lo, s32 reg);
@@ -134,10 +137,18 @@ void lower_red(struct lower *lo);
 void lower_fence(struct lower *lo);
 void lower_prefetch(struct lower *lo);
 void lower_createpolicy(struct lower *lo);
+void lower_alloca(struct lower *lo);
+void lower_stacksave(struct lower *lo);
+/* Forms that are made of others; false when it is none of them. */
+bool lower_rare(struct lower *lo);
+void lower_video(struct lower *lo);
 void lower_bra(struct lower *lo);
 void lower_brx(struct lower *lo);
 void lower_call(struct lower *lo);
 void lower_ret(struct lower *lo);
+void lower_return(struct lower *lo);
+void lower_area_load(struct lower *lo, s32 reg, u32 offset);
+void lower_area_store(struct lower *lo, s32 reg, u32 bytes, u32 offset);
 void lower_exit(struct lower *lo);
 void lower_trap(struct lower *lo);
 void lower_nanosleep(struct lower *lo);

@@ -34,7 +34,7 @@ static bool legal(struct lower *lo, enum type d, enum type s, u64 flags)
 		if (d == s)
 			return none || integral;
 		if (to_int || from_int)
-			return type_size(d) > 1 && type_size(s) > 1 && (to_int ? integral : fp);
+			return to_int ? integral : fp;
 		return fp || (none && s != TY_F32 && s != TY_F64);
 	}
 	if (to_int && from_int) /* .sat only where a value may be out of range */
@@ -62,11 +62,11 @@ void lower_cvt(struct lower *lo)
 	}
 	dt = mod_type(lo, 0);
 	st = mod_type(lo, 1);
-	if (row && (mod(lo, "relu") || !convertible(dt) || !convertible(st))) {
+	if (row && (mod(lo, "relu") || mod(lo, "satfinite") || !convertible(dt) || !convertible(st))) {
 		lower_form(lo);
 		return;
 	}
-	if (!convertible(dt) || !convertible(st))
+	if (!convertible(dt) || !convertible(st) || mod(lo, "relu") || mod(lo, "satfinite"))
 		lower_unsupported(lo, NULL);
 	flags = mod_flags(lo);
 	if (!legal(lo, dt, st, flags))

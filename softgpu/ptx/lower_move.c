@@ -5,65 +5,146 @@
 
 #include "softgpu/ptx/lower.h"
 
+/* The register class of a part of @bits; bytes live in 16-bit registers. */
+static enum rclass part_class(struct lower *lo, u32 bits)
+{
+	switch (bits) {
+	case 8:
+	case 16:
+		return RC_16;
+	case 32:
+		return RC_32;
+	case 64:
+		return RC_64;
+	default:
+		lower_unsupported(lo, "parts of this size");
+	}
+}
+
+/* One part of @from, @shift bits above its low end. */
+static void unpack_one(struct lower *lo, const struct opnd *d, s32 from, u32 part, u32 shift)
+{
+	enum rclass c, want = part_class(lo, part);
+	struct ins *i;
+	s32 to;
+
+	if (d->kind == O_SINK)
+		return;
+	to = dst_any(lo, d, want, &c);
+	if (c != want)
+		lower_unsupported(lo, "parts of another size");
+	if (part == 64) {
+		emit_mov(lo, to, from);
+		return;
+	}
+	i = emit_op(lo, "unpack:%c%c", part == 8 ? 'b' : class_char(c), class_char(reg_class(lo, from)));
+	i->imm = shift;
+	set_use(lo, i, 1, from);
+	set_def(lo, i, 0, to); /* never the source: the parts are smaller than it, or in bytes and end with it */
+}
+
 /* mov.b32 {h, h}, w and the like: parts of a register, low part first. */
 static void unpack(struct lower *lo, u32 bits)
 {
 	const struct opnd *d = &lo->p->ops[0];
-	s32 from = src(lo, &lo->p->ops[1], bits == 64 ? 'd' : 'w');
-	u32 part = bits / d->nlist;
+	u32 part = bits / d->nlist, in_reg = bits == 128 ? 64 : bits;
+	s32 from;
 
-	if (part != 16 && part != 32)
+	if (part * d->nlist != bits || part == bits)
 		lower_unsupported(lo, "parts of this size");
-	for (u32 k = 0; k < d->nlist; k++) {
-		enum rclass c;
-		s32 to;
-		struct ins *i;
+	from = bits == 128 ? half128(lo, &lo->p->ops[1], false) : src(lo, &lo->p->ops[1], class_char(part_class(lo, bits)));
+	if (bits == 16) { /* the parts may be in registers of the same size */
+		s32 whole = temp(lo, RC_16);
 
-		if (d->list[k].kind == O_SINK)
-			continue;
-		to = dst_any(lo, &d->list[k], part == 16 ? RC_16 : RC_32, &c);
-		if (c != (part == 16 ? RC_16 : RC_32))
-			lower_unsupported(lo, "parts of another size");
-		i = emit_op(lo, "unpack:%c%c", class_char(c), bits == 64 ? 'd' : 'w');
-		i->imm = k * part;
-		set_use(lo, i, 1, from);
-		set_def(lo, i, 0, to); /* never the source: the parts are smaller than it */
+		emit_mov(lo, whole, from);
+		from = whole;
 	}
+	for (u32 k = 0; k < d->nlist; k++)
+		unpack_one(lo, &d->list[k], from + (s32)(k * part / in_reg), part, k * part % in_reg);
+}
+
+static void pack_one(struct lower *lo, s32 to, const struct opnd *list, u32 n, u32 part)
+{
+	char c = class_char(part_class(lo, part));
+	struct ins *i;
+	s32 r[4];
+
+	for (u32 k = 0; k < n; k++)
+		r[k] = src(lo, &list[k], c);
+	if (part == 64) {
+		emit_mov(lo, to, r[0]);
+		return;
+	}
+	i = emit_op(lo, "pack:%c:%u%s", class_char(reg_class(lo, to)), n, part == 8 ? "b" : "");
+	for (u32 k = 0; k < n; k++)
+		set_use(lo, i, k + 1, r[k]);
+	set_def(lo, i, 0, to);
 }
 
 static void pack(struct lower *lo, u32 bits)
 {
-	const struct opnd *s = &lo->p->ops[1];
-	u32 part = bits / s->nlist;
-	s32 r[4];
-	struct ins *i;
+	const struct opnd *d = &lo->p->ops[0], *s = &lo->p->ops[1];
+	u32 part = bits / s->nlist, n;
+	s32 to;
 
-	if ((part != 16 && part != 32) || s->nlist > 4)
+	if (part * s->nlist != bits || part == bits || s->nlist > 4)
 		lower_unsupported(lo, "parts of this size");
-	for (u32 k = 0; k < s->nlist; k++)
-		r[k] = src(lo, &s->list[k], part == 16 ? 'h' : 'w');
-	i = emit_op(lo, "pack:%c:%u", bits == 64 ? 'd' : 'w', s->nlist);
-	for (u32 k = 0; k < s->nlist; k++)
-		set_use(lo, i, k + 1, r[k]);
-	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], bits == 64 ? 'd' : 'w'));
+	if (bits < 128) {
+		pack_one(lo, dst(lo, d, class_char(part_class(lo, bits))), s->list, s->nlist, part);
+		return;
+	}
+	/* The halves of the result are no sources. */
+	to = half128(lo, d, true);
+	n = s->nlist / 2;
+	pack_one(lo, to, s->list, n, part);
+	pack_one(lo, to + 1, s->list + n, n, part);
+}
+
+/* mov.v4.u32 V, {a, b, c, d}: element by element, all sources read first. */
+static void mov_vector(struct lower *lo, u32 n, enum rclass c)
+{
+	const struct opnd *o = lo->p->ops;
+	s32 r[4];
+
+	if (o[0].kind != O_VEC || o[1].kind != O_VEC || o[0].nlist != n || o[1].nlist != n)
+		lower_unsupported(lo, "the vector has another number of elements");
+	for (u32 k = 0; k < n; k++) {
+		r[k] = temp(lo, c);
+		emit_mov(lo, r[k], src(lo, &o[1].list[k], class_char(c)));
+	}
+	for (u32 k = 0; k < n; k++)
+		if (o[0].list[k].kind != O_SINK)
+			emit_mov(lo, dst(lo, &o[0].list[k], class_char(c)), r[k]);
 }
 
 void lower_mov(struct lower *lo)
 {
+	u32 lanes = mod(lo, "v2") ? 2 : mod(lo, "v4") ? 4 : 1;
 	enum type t = mod_type(lo, 0);
 	enum rclass c = type_class(t);
-	s32 from;
+	s32 from, to;
 
 	mods_done(lo);
 	need_ops(lo, 2, 2);
-	if (t == TY_NONE || c == RC_COUNT)
+	if (t == TY_NONE || (c == RC_COUNT && lanes > 1))
 		lower_unsupported(lo, NULL);
+	if (lanes > 1) {
+		mov_vector(lo, lanes, c);
+		return;
+	}
 	if (lo->p->ops[0].kind == O_VEC) {
 		unpack(lo, type_size(t) * 8);
 		return;
 	}
 	if (lo->p->ops[1].kind == O_VEC) {
 		pack(lo, type_size(t) * 8);
+		return;
+	}
+	if (c == RC_COUNT) {
+		from = half128(lo, &lo->p->ops[1], false);
+		to = half128(lo, &lo->p->ops[0], true);
+		emit_mov(lo, to, from);
+		emit_mov(lo, to + 1, from + 1);
 		return;
 	}
 	from = src(lo, &lo->p->ops[1], class_char(c));

@@ -103,7 +103,8 @@ void lower_redux(struct lower *lo)
 {
 	static const char *const ops[] = {"add", "min", "max", "and", "or", "xor", NULL};
 	enum type t = mod_type(lo, 0);
-	const char *op = NULL;
+	const char *op = NULL, *kind = "";
+	bool order, abs, nan;
 	struct ins *i;
 	s32 a, m;
 
@@ -111,13 +112,19 @@ void lower_redux(struct lower *lo)
 	for (u32 k = 0; ops[k]; k++)
 		if (mod(lo, ops[k]))
 			op = ops[k];
+	abs = t == TY_F32 && mod(lo, "abs");
+	nan = t == TY_F32 && mod(lo, "NaN");
 	mods_done(lo);
 	need_ops(lo, 3, 3);
-	if (!op || (t != TY_U32 && t != TY_S32 && t != TY_B32))
+	order = op && (!strcmp(op, "min") || !strcmp(op, "max"));
+	if (!op || (t != TY_U32 && t != TY_S32 && t != TY_B32 && (t != TY_F32 || !order)))
 		lower_unsupported(lo, NULL);
+	if (order)
+		kind = t == TY_S32 ? ":s32" : t == TY_F32 ? ":f32" : ":u32";
 	a = src(lo, &lo->p->ops[1], 'w');
 	m = src(lo, &lo->p->ops[2], 'w');
-	i = emit_op(lo, "redux:%s%s", op, (!strcmp(op, "min") || !strcmp(op, "max")) ? (t == TY_S32 ? ":s32" : ":u32") : "");
+	i = emit_op(lo, "redux:%s%s", op, kind);
+	i->imm = abs | nan << 1;
 	set_use(lo, i, 1, a);
 	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'w'));
 	member_mask(lo, i, true, m, MEET_SOURCE | MEET_SHAPE(RC_32, RC_32));

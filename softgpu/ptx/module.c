@@ -56,15 +56,11 @@ static char *name_of(struct load *ld, const char *s, u32 len)
 	return must(ld, strndup(s, len));
 }
 
-/* All .global and .const variables, the grid barriers and the heap are one allocation. */
-static void place_data(struct load *ld)
+/* Gives the variables of one space their offsets behind @bytes; counts them in *n. */
+static u64 place_vars(struct load *ld, enum space sp, u64 bytes, u32 *n)
 {
-	struct ptx_module *m = ld->m;
-	u64 bytes = 0, coop, heap = 0;
-	u32 n = 0;
-
 	for (struct sym *v = ld->vars; v; v = v->next) {
-		if (v->space == SP_SHARED || v->is_extern)
+		if (v->space != sp || v->is_extern)
 			continue;
 		if (v->unsized)
 			load_fail(ld, PTX_SYNTAX, v->line, "'%.*s' has no size", (int)v->len, v->name);
@@ -72,8 +68,20 @@ static void place_data(struct load *ld)
 		v->addr = bytes;
 		v->placed = true;
 		bytes += v->size;
-		n++;
+		++*n;
 	}
+	return bytes;
+}
+
+/* All .const and .global variables, the grid barriers and the heap are one allocation. */
+static void place_data(struct load *ld)
+{
+	struct ptx_module *m = ld->m;
+	u64 consts, bytes, coop, heap = 0;
+	u32 n = 0;
+
+	consts = place_vars(ld, SP_CONST, 0, &n);
+	bytes = place_vars(ld, SP_GLOBAL, consts, &n);
 	coop = bytes = (bytes + 255) & ~255ull;
 	if (ld->uses_envreg)
 		bytes += COOP_SLOTS * COOP_BYTES;
@@ -87,7 +95,8 @@ static void place_data(struct load *ld)
 	if (!m->data)
 		load_fail(ld, PTX_OUT_OF_RESOURCES, 0, "no device memory for %llu bytes of module variables",
 			  (unsigned long long)bytes);
-	memset((void *)(uintptr_t)m->data, 0, heap ? heap : bytes);
+	m->const_end = m->data + consts;
+	memset((void *)(uintptr_t)m->data, 0, ld->uses_heap ? heap : bytes);
 	m->vars = must(ld, calloc(n + 1, sizeof(*m->vars)));
 	for (struct sym *v = ld->vars; v; v = v->next) {
 		if (!v->placed)
@@ -99,7 +108,7 @@ static void place_data(struct load *ld)
 	}
 	if (ld->uses_envreg)
 		m->coop = m->data + coop;
-	if (heap)
+	if (ld->uses_heap)
 		m->heap = must(ld, ptx_heap_new(m->data + heap, HEAP_BYTES));
 }
 
@@ -244,7 +253,7 @@ static void make_func(struct load *ld, struct func_ast *a, u32 index)
 	a->out = f;
 }
 
-/* Local memory of the deepest call chain; cycles and indirect calls get a fixed stack, checked at each call. */
+/* Local memory of the deepest call chain; cycles, indirect calls and alloca get a fixed stack, checked at each use. */
 static u32 stack_need(struct load *ld, struct ptx_func *f, u8 *state, bool *open_ended)
 {
 	u32 deepest = 0;
@@ -261,7 +270,7 @@ static u32 stack_need(struct load *ld, struct ptx_func *f, u8 *state, bool *open
 	if (++ld->depth > MAX_CALL_CHAIN)
 		load_fail(ld, PTX_UNSUPPORTED, 0, "calls nest more than %u functions deep at '%s'", MAX_CALL_CHAIN, f->name);
 	state[f->index] = 1;
-	if (f->indirect)
+	if (f->indirect || f->allocas)
 		f->recursive = true;
 	for (u32 k = 0; k < f->ncalls; k++) {
 		u32 n;
@@ -281,11 +290,29 @@ static u32 stack_need(struct load *ld, struct ptx_func *f, u8 *state, bool *open
 	return f->local_total;
 }
 
+/* False: the function is refused, and its cause is in the log. */
+static bool try_lower(struct load *ld, struct func_ast *f)
+{
+	jmp_buf *outer = ld->fail, here;
+
+	if (setjmp(here)) {
+		ld->fail = outer;
+		return false;
+	}
+	if (ld->refuse)
+		ld->fail = &here;
+	ld->where = f->name;
+	lower_function(ld, f);
+	ld->where = NULL;
+	ld->fail = outer;
+	return true;
+}
+
 static void lower_all(struct load *ld)
 {
 	struct ptx_module *m = ld->m;
 	u64 common, widest = 0;
-	bool dynamic_in_func = false;
+	bool dynamic_in_func = false, refused = false;
 	u32 n = 0, k = 0;
 	u8 *state;
 
@@ -319,8 +346,13 @@ static void lower_all(struct load *ld)
 		} else {
 			place_dynamic(ld, widest);
 		}
-		lower_function(ld, f);
+		if (!try_lower(ld, f)) {
+			ld->refuse(ld->refuse_arg, ld->log);
+			refused = true;
+		}
 	}
+	if (refused)
+		longjmp(*ld->fail, 1);
 	state = load_alloc(ld, m->nfuncs);
 	for (k = 0; k < m->nfuncs; k++) {
 		bool open_ended = false;
@@ -340,7 +372,8 @@ static void lower_all(struct load *ld)
 static void scan_uses(struct load *ld)
 {
 	for (struct func_ast *f = ld->funcs; f; f = f->next) {
-		if (!f->has_body && (!strcmp(f->name, "malloc") || !strcmp(f->name, "free")))
+		/* The device runtime keeps there what a kernel prepares to launch. */
+		if (!f->has_body && (!strcmp(f->name, "malloc") || !strcmp(f->name, "free") || !strncmp(f->name, "__cudaCDP2", 10)))
 			ld->uses_heap = true;
 		for (u32 k = 0; k < f->nins && !ld->uses_envreg; k++)
 			for (u32 o = 0; o < f->ins[k].nops; o++)
@@ -363,14 +396,17 @@ static void load_all(struct load *ld, const char *text, size_t len)
 
 static bool try_load(struct load *ld, const char *text, size_t len)
 {
-	if (setjmp(ld->fail))
+	jmp_buf here;
+
+	if (setjmp(here))
 		return false;
+	ld->fail = &here;
 	load_all(ld, text, len);
 	return true;
 }
 
-enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out, char *log,
-				size_t log_size)
+static enum ptx_status load_module(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out, char *log,
+				   size_t log_size, void (*refuse)(void *arg, const char *cause), void *arg)
 {
 	struct load *ld = calloc(1, sizeof(*ld));
 	struct ptx_module *m = calloc(1, sizeof(*m));
@@ -388,6 +424,8 @@ enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_m
 	ld->m = m;
 	ld->log = log;
 	ld->log_size = log_size;
+	ld->refuse = refuse;
+	ld->refuse_arg = arg;
 	ld->funcs_tail = &ld->funcs;
 	ld->vars_tail = &ld->vars;
 	if (try_load(ld, text, len)) {
@@ -398,6 +436,39 @@ enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_m
 	}
 	bump_free(&ld->mem);
 	free(ld);
+	return st;
+}
+
+enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out, char *log,
+				size_t log_size)
+{
+	return load_module(text, len, mem, out, log, log_size, NULL, NULL);
+}
+
+struct tell {
+	void (*refuse)(void *arg, const char *cause);
+	void *arg;
+	bool told;
+};
+
+static void tell_function(void *arg, const char *cause)
+{
+	struct tell *t = arg;
+
+	t->told = true;
+	t->refuse(t->arg, cause);
+}
+
+enum ptx_status ptx_module_check(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out,
+				 void (*refuse)(void *arg, const char *cause), void *arg)
+{
+	char log[1024];
+	struct tell t = {refuse, arg, false};
+	enum ptx_status st;
+
+	st = load_module(text, len, mem, out, log, sizeof(log), tell_function, &t);
+	if (st != PTX_OK && !t.told)
+		refuse(arg, log);
 	return st;
 }
 

@@ -23,7 +23,7 @@ enum rclass type_class(enum type t)
 
 char class_char(enum rclass c)
 {
-	return "phwd"[c];
+	return "phwdq"[c];
 }
 
 static enum rclass sig_class(char sig)
@@ -46,6 +46,20 @@ s32 temp(struct lower *lo, enum rclass cls)
 	lo->cls = load_grow(lo->ld, lo->cls, lo->nregs, &lo->cregs, 1);
 	lo->cls[lo->nregs] = (u8)cls;
 	return (s32)lo->nregs++;
+}
+
+s32 half128(struct lower *lo, const struct opnd *o, bool result)
+{
+	s32 r;
+
+	if (o->kind == O_SINK && result) {
+		r = temp(lo, RC_64);
+		temp(lo, RC_64);
+		return r;
+	}
+	if (o->kind != O_REG || o->inverted || o->sel[0] || lo->cls[o->reg] != RC_COUNT)
+		lower_unsupported(lo, "the operand is not a 128-bit register");
+	return lo->pair[o->reg];
 }
 
 void set_def(struct lower *lo, struct ins *i, u32 k, s32 reg)
@@ -170,7 +184,7 @@ s32 src_any(struct lower *lo, const struct opnd *o, enum rclass want, enum rclas
 	*cls = want;
 	switch (o->kind) {
 	case O_REG:
-		if (o->inverted)
+		if (o->inverted || o->sel[0])
 			break;
 		*cls = lo->cls[o->reg];
 		return o->reg;
@@ -222,7 +236,7 @@ s32 dst_any(struct lower *lo, const struct opnd *o, enum rclass want, enum rclas
 	*cls = want;
 	if (o->kind == O_SINK)
 		return temp(lo, want);
-	if (o->kind != O_REG || o->inverted)
+	if (o->kind != O_REG || o->inverted || o->sel[0])
 		lower_unsupported(lo, "the result is not a register");
 	*cls = lo->cls[o->reg];
 	return o->reg;
@@ -251,7 +265,7 @@ s32 pred_src(struct lower *lo, const struct opnd *o)
 		set_def(lo, i, 0, t);
 		return t;
 	}
-	if (o->kind != O_REG || lo->cls[o->reg] != RC_PRED)
+	if (o->kind != O_REG || o->sel[0] || lo->cls[o->reg] != RC_PRED)
 		lower_unsupported(lo, "the operand is not a predicate");
 	if (o->inverted) {
 		s32 t = temp(lo, RC_PRED);

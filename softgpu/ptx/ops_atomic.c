@@ -121,7 +121,65 @@ LOOP(add_f16x2, u32, const u32 a = old, const u32 b = B[l],
 LOOP(add_bf16x2, u32, const u32 a = old, const u32 b = B[l],
      add_bhalf((u16)a, (u16)b) | (u32)add_bhalf((u16)(a >> 16), (u16)(b >> 16)) << 16)
 
+static inline f32 pick(f32 a, f32 b, bool less)
+{
+	if (a != a || b != b)
+		return a != a ? b : a;
+	if (a == b)
+		return less == (f32_bits(a) >> 31) ? a : b;
+	return (a < b) == less ? a : b;
+}
+
+#define HALVES(nm, FROM, TO, LESS)                                                                                               \
+	static u16 nm##_one(u16 a, u16 b)                                                                                        \
+	{                                                                                                                        \
+		return TO(pick(FROM(a), FROM(b), LESS));                                                                         \
+	}                                                                                                                        \
+	LOOP(nm, u16, const u16 a = old, const u16 b = B[l], nm##_one(a, b))                                                     \
+	LOOP(nm##x2, u32, const u32 a = old, const u32 b = B[l],                                                                 \
+	     nm##_one((u16)a, (u16)b) | (u32)nm##_one((u16)(a >> 16), (u16)(b >> 16)) << 16)
+HALVES(min_f16, f16_to_f32, f32_to_f16, true)
+HALVES(max_f16, f16_to_f32, f32_to_f16, false)
+HALVES(min_bf16, bf16_to_f32, f32_to_bf16, true)
+HALVES(max_bf16, bf16_to_f32, f32_to_bf16, false)
+
+/* 128 bits: an old __sync built-in, because the newer ones call a library. */
+#define WIDE(nm, CAS)                                                                                                            \
+	HANDLER(nm)                                                                                                              \
+	{                                                                                                                        \
+		u64 *D0 = ARG(u64, 0), *D1 = ARG(u64, 1);                                                                        \
+		const u64 *B0 = ARG(const u64, 2), *B1 = ARG(const u64, 3), *V0 = ARG(const u64, 5), *V1 = ARG(const u64, 6);    \
+		(void)V0, (void)V1;                                                                                              \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest);                                                                        \
+			unsigned __int128 *p = lane_ptr(w, i, l, 16), old, b = (unsigned __int128)B1[l] << 64 | B0[l];           \
+			if (!p)                                                                                                  \
+				return;                                                                                          \
+			if (CAS) {                                                                                               \
+				old = __sync_val_compare_and_swap(p, b, (unsigned __int128)V1[l] << 64 | V0[l]);                 \
+			} else {                                                                                                 \
+				unsigned __int128 seen = 0;                                                                      \
+				while ((old = __sync_val_compare_and_swap(p, seen, b)) != seen)                                  \
+					seen = old;                                                                              \
+			}                                                                                                        \
+			D0[l] = (u64)old;                                                                                        \
+			D1[l] = (u64)(old >> 64);                                                                                \
+		}                                                                                                                \
+	}
+WIDE(exch_b128, false)
+WIDE(cas_b128, true)
+
 const struct op_row ptx_ops_atomic[] = {
+	{"atom:exch:b128", "", exch_b128, 0},
+	{"atom:cas:b128", "", cas_b128, 0},
+	{"atom:min:f16", "", min_f16, 0},
+	{"atom:max:f16", "", max_f16, 0},
+	{"atom:min:bf16", "", min_bf16, 0},
+	{"atom:max:bf16", "", max_bf16, 0},
+	{"atom:min:f16x2", "", min_f16x2, 0},
+	{"atom:max:f16x2", "", max_f16x2, 0},
+	{"atom:min:bf16x2", "", min_bf16x2, 0},
+	{"atom:max:bf16x2", "", max_bf16x2, 0},
 	{"atom:add:{u32,s32}", "", add_u32, 0},
 	{"atom:add:{u64,s64}", "", add_u64, 0},
 	{"atom:add:f32", "", add_f32, 0},

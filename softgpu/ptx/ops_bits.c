@@ -188,10 +188,14 @@ SLCT(slct64f, u64, f32, c >= 0)
 SLCT(slct32fz, u32, f32, ftz(c) >= 0)
 SLCT(slct64fz, u64, f32, ftz(c) >= 0)
 
+/* A byte fills a 16-bit register with zeros above it. */
+#define REG_u8	u16
+#define REG_u16 u16
+#define REG_u32 u32
 #define UNPACK(nm, DT, ST)                                                                                                       \
 	HANDLER(nm)                                                                                                              \
 	{                                                                                                                        \
-		DT *D = ARG(DT, 0);                                                                                              \
+		REG_##DT *D = ARG(REG_##DT, 0);                                                                                  \
 		const ST *A = ARG(const ST, 1);                                                                                  \
 		const s32 *m = lane_mask(w, em);                                                                                 \
 		u32 sh = (u32)i->imm;                                                                                            \
@@ -202,9 +206,12 @@ SLCT(slct64fz, u64, f32, ftz(c) >= 0)
 		}                                                                                                                \
 	}
 UNPACK(unpack_hw, u16, u32)
+UNPACK(unpack_bh, u8, u16)
+UNPACK(unpack_bw, u8, u32)
 UNPACK(unpack_hd, u16, u64)
 UNPACK(unpack_wd, u32, u64)
 
+OP_FUNC(pack_h2, "", "", u16, u16, u16, u16, (u8)a | (u32)b << 8)
 OP_FUNC(pack_w2, "", "", u32, u16, u16, u16, a | (u32)b << 16)
 OP_FUNC(pack_d2, "", "", u64, u32, u32, u32, a | (u64)b << 32)
 
@@ -217,6 +224,18 @@ HANDLER(pack_d4)
 		u32 l = (u32)__builtin_ctz(rest);
 
 		D[l] = A[l] | (u64)B[l] << 16 | (u64)C[l] << 32 | (u64)E[l] << 48;
+	}
+}
+
+HANDLER(pack_w4)
+{
+	u32 *D = ARG(u32, 0);
+	const u16 *A = ARG(const u16, 1), *B = ARG(const u16, 2), *C = ARG(const u16, 3), *E = ARG(const u16, 4);
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+
+		D[l] = (u8)A[l] | (u32)(u8)B[l] << 8 | (u32)(u8)C[l] << 16 | (u32)(u8)E[l] << 24;
 	}
 }
 
@@ -253,6 +272,10 @@ TABLE(bits) = {
 	{"unpack:hw", "hw", unpack_hw, 0},
 	{"unpack:hd", "hd", unpack_hd, 0},
 	{"unpack:wd", "wd", unpack_wd, 0},
+	{"unpack:bh", "hh", unpack_bh, 0},
+	{"unpack:bw", "hw", unpack_bw, 0},
+	{"pack:h:2b", "hhh", pack_h2, 0},
+	{"pack:w:4b", "whhhh", pack_w4, 0},
 	{"pack:w:2", "whh", pack_w2, 0},
 	{"pack:d:2", "dww", pack_d2, 0},
 	{"pack:d:4", "dhhhh", pack_d4, 0},

@@ -2,31 +2,9 @@
 /* The device library functions: vprintf, malloc, free, __assertfail, cudaGraphSetConditional. */
 #include <stdio.h>
 
+#include "softgpu/ptx/call.h"
 #include "softgpu/ptx/heap.h"
-#include "softgpu/ptx/ops.h"
 #include "softgpu/ptx/print.h"
-
-/* The call's operand list: the result's offset in the lane's area or −1, then those of the arguments. */
-static u8 *area(const struct warp *w, u32 lane)
-{
-	return w->regs + w->frame->f->frame_regs + (size_t)lane * w->frame->f->area;
-}
-
-static u64 arg64(const struct warp *w, const struct ins *i, u32 lane, u32 k)
-{
-	u64 v;
-
-	memcpy(&v, area(w, lane) + w->frame->f->ops[i->target + 1 + k], 8);
-	return v;
-}
-
-static void result(const struct warp *w, const struct ins *i, u32 lane, const void *v, size_t size)
-{
-	s32 off = w->frame->f->ops[i->target];
-
-	if (off >= 0)
-		memcpy(area(w, lane) + off, v, size);
-}
 
 HANDLER(call_vprintf)
 {
@@ -120,10 +98,10 @@ HANDLER(call_set_conditional)
 }
 
 const struct op_row ptx_ops_call[] = {
-	{"call:vprintf", "", call_vprintf, 0},
-	{"call:malloc", "", call_malloc, 0},
-	{"call:free", "", call_free, 0},
-	{"call:__assertfail", "", call_assertfail, 0},
-	{"call:cudaGraphSetConditional", "", call_set_conditional, 0},
+	{"call:vprintf", "wdd", call_vprintf, 0},
+	{"call:malloc", "dd", call_malloc, 0},
+	{"call:free", "-d", call_free, 0},
+	{"call:__assertfail", "-ddwdd", call_assertfail, 0},
+	{"call:cudaGraphSetConditional", "-dw", call_set_conditional, 0},
 	{NULL, NULL, NULL, 0},
 };

@@ -112,17 +112,22 @@ FLOAT_OPS(FF64, f64)
 FLOAT_OPS(FH, f16, f16_to_f32)
 FLOAT_OPS(FH, bf16, bf16_to_f32)
 
-/* isspacep: by the window of the generic address; sub: of the shared ones the block's own only */
+/*
+ * isspacep: by the window of the generic address; constants lie in the arena as globals do, at a place of their own.
+ * sub: of the shared ones the block's own only
+ */
 HANDLER(isspacep)
 {
 	const u64 *A = ARG(const u64, 1);
 	static const u64 window[] = {[SP_SHARED] = WINDOW_SHARED, [SP_LOCAL] = WINDOW_LOCAL, [SP_PARAM] = WINDOW_PARAM};
+	const struct ptx_module *mod = w->frame->f->m;
 	u32 r = 0;
 
 	LANES
 	{
 		u64 t = A[l] >> WINDOW_SHIFT, rank = (A[l] & WINDOW_MASK) >> CLUSTER_SHIFT;
-		bool in = i->imm == SP_GLOBAL || i->imm == SP_CONST ? !t : t == window[i->imm];
+		bool konst = A[l] >= mod->data && A[l] < mod->const_end;
+		bool in = i->imm == SP_CONST ? konst : i->imm == SP_GLOBAL ? !t && !konst : t == window[i->imm];
 
 		r |= (u32)(in && !(i->sub && rank && rank != w->blk->rank + 1)) << l;
 	}

@@ -346,10 +346,55 @@ static f32 relu_if(f32 f, bool relu)
 FP8(e4m3, 3)
 FP8(e5m2, 2)
 
+/* To a shorter format from f32, with .relu and .satfinite: a NaN stays one, whatever its sign. */
+static u32 shorten(f32 a, enum type t, u64 flags)
+{
+	u32 most = t == TY_F16 ? 0x7bff : 0x7f7f, sign, h;
+
+	if ((flags & MF_RELU) && a < 0)
+		a = 0;
+	h = to_half((f64)a, t, flags);
+	sign = (flags & MF_RELU) ? 0 : h & 0x8000;
+	if (a != a)
+		return h;
+	return (flags & MF_FINITE) && (h & 0x7fff) > most ? sign | most : sign | (h & 0x7fff);
+}
+
+static u32 shorten_tf32(u32 a, u64 flags)
+{
+	u32 sign = a & 0x80000000, m = a & 0x7fffffff, rnd = flags & MF_RND;
+
+	if (m > 0x7f800000)
+		return 0x7fffffff;
+	if ((flags & MF_RELU) && sign)
+		return 0;
+	if (m < 0x7f800000)
+		m = (m + (rnd == RND_NA ? 0x1000 : rnd == RND_N ? 0xfff + (m >> 13 & 1) : 0)) & 0xffffe000;
+	if ((flags & MF_FINITE) && m >= 0x7f800000)
+		m = 0x7f7fe000;
+	return sign | m;
+}
+
+OP_LANE_FUNC(f16_f32, "", "", u16, f32, f32, f32, shorten(a, TY_F16, flags))
+OP_LANE_FUNC(bf16_f32, "", "", u16, f32, f32, f32, shorten(a, TY_BF16, flags))
+OP_LANE_FUNC(f16x2_f32, "", "", u32, f32, f32, f32, shorten(a, TY_F16, flags) << 16 | shorten(b, TY_F16, flags))
+OP_LANE_FUNC(bf16x2_f32, "", "", u32, f32, f32, f32, shorten(a, TY_BF16, flags) << 16 | shorten(b, TY_BF16, flags))
+OP_LANE_FUNC(tf32_f32, "", "", u32, u32, u32, u32, shorten_tf32(a, flags))
+
 /* cvt.pack: a and b saturated side by side, over the low part of c for bytes. */
 static u32 pack8(s32 a, s32 b, u32 c, enum type t)
 {
 	return c << 16 | ((u32)saturate((u64)(s64)a, true, t) & 0xff) << 8 | ((u32)saturate((u64)(s64)b, true, t) & 0xff);
+}
+
+static u32 pack_small(s32 a, s32 b, u32 c, u32 bits, bool is_signed)
+{
+	s32 lo = is_signed ? -(1 << (bits - 1)) : 0, hi = (1 << (is_signed ? bits - 1 : bits)) - 1;
+	u32 m = (1u << bits) - 1;
+
+	a = a < lo ? lo : a > hi ? hi : a;
+	b = b < lo ? lo : b > hi ? hi : b;
+	return c << (2 * bits) | ((u32)a & m) << bits | ((u32)b & m);
 }
 
 static u32 pack16(s32 a, s32 b, enum type t)
@@ -359,6 +404,10 @@ static u32 pack16(s32 a, s32 b, enum type t)
 
 OP_LANE_FUNC(pack_u8, "", "", u32, s32, s32, u32, pack8(a, b, c, TY_U8))
 OP_LANE_FUNC(pack_s8, "", "", u32, s32, s32, u32, pack8(a, b, c, TY_S8))
+OP_LANE_FUNC(pack_u4, "", "", u32, s32, s32, u32, pack_small(a, b, c, 4, false))
+OP_LANE_FUNC(pack_s4, "", "", u32, s32, s32, u32, pack_small(a, b, c, 4, true))
+OP_LANE_FUNC(pack_u2, "", "", u32, s32, s32, u32, pack_small(a, b, c, 2, false))
+OP_LANE_FUNC(pack_s2, "", "", u32, s32, s32, u32, pack_small(a, b, c, 2, true))
 OP_LANE_FUNC(pack_u16, "", "", u32, s32, s32, u32, pack16(a, b, TY_U16))
 OP_LANE_FUNC(pack_s16, "", "", u32, s32, s32, u32, pack16(a, b, TY_S16))
 
@@ -381,6 +430,16 @@ const struct op_row ptx_ops_general[] = {
 	{"cvt.rn.f16x2.e5m2x2", "wh", f16_e5m2, 0},
 	{"cvt.pack.sat.u8.s32.b32", "wwww", pack_u8, 0},
 	{"cvt.pack.sat.s8.s32.b32", "wwww", pack_s8, 0},
+	{"cvt.pack.sat.u4.s32.b32", "wwww", pack_u4, 0},
+	{"cvt.pack.sat.s4.s32.b32", "wwww", pack_s4, 0},
+	{"cvt.pack.sat.u2.s32.b32", "wwww", pack_u2, 0},
+	{"cvt.pack.sat.s2.s32.b32", "wwww", pack_s2, 0},
+	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.f16.f32", "hf", f16_f32, OP_MODS},
+	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.bf16.f32", "hf", bf16_f32, OP_MODS},
+	{"cvt.{rn,rz}{,.satfinite,.relu,.relu.satfinite,.satfinite.relu}.f16x2.f32", "wff", f16x2_f32, OP_MODS},
+	{"cvt.{rn,rz}{,.satfinite,.relu,.relu.satfinite,.satfinite.relu}.bf16x2.f32", "wff", bf16x2_f32, OP_MODS},
+	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.tf32.f32", "wf", tf32_f32, OP_MODS},
+	{"cvt.rna.satfinite.tf32.f32", "wf", tf32_f32, OP_MODS},
 	{"cvt.pack.sat.u16.s32", "www", pack_u16, 0},
 	{"cvt.pack.sat.s16.s32", "www", pack_s16, 0},
 	{"cvt:general", "", cvt_general, 0},

@@ -108,6 +108,12 @@ F16_OPS(F16_FUNC)
 F16_FTZ_OPS(F16_FTZ_FUNC)
 BF16_OPS(BF16_FUNC)
 
+/* .xorsign.abs: the magnitude a with the signs of b and c multiplied; of a NaN there is but one */
+#define XORSIGN16(a, b, c) ((u16)(a) == 0x7fff ? (a) : (a) | (((b) ^ (c)) & 0x8000))
+OP_FUNC(xorsign_h, "", "", u16, u16, u16, u16, XORSIGN16(a, b, c))
+OP_FUNC(xorsign_x2, "", "", u32, u32, u32, u32,
+	(XORSIGN16(a & 0xffff, b, c) & 0xffff) | (u32)(XORSIGN16(a >> 16, b >> 16, c >> 16) & 0xffff) << 16)
+
 OP_FUNC(neg_h, "", "", u16, u16, u16, u16, a ^ 0x8000)
 OP_FUNC(neg_hx2, "", "", u32, u32, u32, u32, a ^ 0x80008000)
 OP_FUNC(abs_h, "", "", u16, u16, u16, u16, a & 0x7fff)
@@ -140,7 +146,9 @@ LANE_HALF(tanh_bf16, bf16_to_f32, f32_to_bf16, tanhf(a))
 #define BF16_ROW(nm, text, n, expr) {text ".bf16", SIG1(n), nm##_bf16, 0}, {text ".bf16x2", SIG2(n), nm##_bf16x2, 0},
 
 TABLE(half) = {
-	F16_OPS(F16_ROW) F16_FTZ_OPS(F16_ROW) BF16_OPS(BF16_ROW){"neg.{f16,bf16}", "hh", neg_h, 0},
+	F16_OPS(F16_ROW) F16_FTZ_OPS(F16_ROW) BF16_OPS(BF16_ROW){"xorsign:h", "hhhh", xorsign_h, 0},
+	{"xorsign:x2", "wwww", xorsign_x2, 0},
+	{"neg.{f16,bf16}", "hh", neg_h, 0},
 	{"neg.{f16x2,bf16x2}", "ww", neg_hx2, 0},
 	{"neg.ftz.f16", "hh", neg_ftz_h, 0},
 	{"neg.ftz.f16x2", "ww", neg_ftz_hx2, 0},

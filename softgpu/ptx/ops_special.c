@@ -165,6 +165,78 @@ HANDLER(local_addr)
 		D[__builtin_ctz(rest)] = v;
 }
 
+/*
+ * Dynamic local memory: the lanes of a frame share one level, so that an alloca takes what the lane with the largest wish needs,
+ * and only all lanes of the frame together give it back.
+ */
+#define ALLOCA(nm, T)                                                                                                            \
+	HANDLER(alloca_##nm)                                                                                                     \
+	{                                                                                                                        \
+		struct frame *fr = w->frame;                                                                                     \
+		u64 at = fr->local + fr->f->local_own + fr->allocated, most = 0;                                                 \
+		const T *A = ARG(const T, 1);                                                                                    \
+		T *D = ARG(T, 0);                                                                                                \
+		at = (at + i->imm - 1) / i->imm * i->imm;                                                                        \
+		for (u32 rest = em; rest; rest &= rest - 1) {                                                                    \
+			u32 l = (u32)__builtin_ctz(rest);                                                                        \
+			most = A[l] > most ? A[l] : most;                                                                        \
+			D[l] = (T)at;                                                                                            \
+		}                                                                                                                \
+		if (at > w->local_stride || most > w->local_stride - at) {                                                       \
+			ptx_raise(w, i, (int)__builtin_ctz(em), PTX_OUT_OF_RESOURCES, 0,                                         \
+				  "stack overflow: alloca of %llu bytes (line %u)", (unsigned long long)most, i->line);          \
+			return;                                                                                                  \
+		}                                                                                                                \
+		fr->allocated = (u32)((at + most + 15) & ~15ull) - fr->local - fr->f->local_own;                                 \
+	}                                                                                                                        \
+	HANDLER(stacksave_##nm)                                                                                                  \
+	{                                                                                                                        \
+		T *D = ARG(T, 0), v = (T)(w->frame->local + w->frame->f->local_own + w->frame->allocated);                       \
+		for (u32 rest = em; rest; rest &= rest - 1)                                                                      \
+			D[__builtin_ctz(rest)] = v;                                                                              \
+	}                                                                                                                        \
+	HANDLER(stackrestore_##nm)                                                                                               \
+	{                                                                                                                        \
+		struct frame *fr = w->frame;                                                                                     \
+		const T *A = ARG(const T, 1);                                                                                    \
+		u64 base = fr->local + fr->f->local_own, top = base;                                                             \
+		for (u32 rest = em; rest; rest &= rest - 1)                                                                      \
+			top = A[__builtin_ctz(rest)] > top ? A[__builtin_ctz(rest)] : top;                                       \
+		if (em == fr->lanes && top - base < fr->allocated)                                                               \
+			fr->allocated = (u32)(top - base);                                                                       \
+	}
+ALLOCA(w, u32)
+ALLOCA(d, u64)
+
+/* The alignment of an access that is made in parts. */
+HANDLER(aligned_d)
+{
+	const u64 *A = ARG(const u64, 4);
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+
+		if ((A[l] + i->imm) & (i->size - 1u)) { /* raises the fault */
+			ptx_lane_addr(w, i, l, SP_GENERIC, A[l] + i->imm, i->size);
+			return;
+		}
+	}
+}
+
+HANDLER(aligned_w)
+{
+	const u32 *A = ARG(const u32, 4);
+
+	for (u32 rest = em; rest; rest &= rest - 1) {
+		u32 l = (u32)__builtin_ctz(rest);
+
+		if ((A[l] + i->imm) & (i->size - 1u)) { /* raises the fault */
+			ptx_lane_addr(w, i, l, SP_SHARED, (u32)(A[l] + i->imm), i->size);
+			return;
+		}
+	}
+}
+
 HANDLER(fence_sc)
 {
 	(void)w;
@@ -223,6 +295,14 @@ const struct op_row ptx_ops_special[] = {
 	{"sreg:w", "", sreg32, 0},
 	{"sreg:d", "", sreg64, 0},
 	{"localaddr", "", local_addr, 0},
+	{"alloca:w", "", alloca_w, 0},
+	{"alloca:d", "", alloca_d, 0},
+	{"stacksave:w", "", stacksave_w, 0},
+	{"stacksave:d", "", stacksave_d, 0},
+	{"stackrestore:w", "", stackrestore_w, 0},
+	{"stackrestore:d", "", stackrestore_d, 0},
+	{"aligned:w", "", aligned_w, 0},
+	{"aligned:d", "", aligned_d, 0},
 	{"fence:sc", "", fence_sc, 0},
 	{"fence:acquire", "", fence_acquire, 0},
 	{"fence:release", "", fence_release, 0},

@@ -225,7 +225,42 @@ REDUX(max_u32, u32, 0, a > r ? a : r)
 REDUX(min_s32, s32, INT32_MAX, a < r ? a : r)
 REDUX(max_s32, s32, INT32_MIN, a > r ? a : r)
 
+/* imm: 1 for .abs, 2 for .NaN; without the latter a NaN counts only among NaNs */
+static inline void redux_float(struct warp *w, const struct ins *i, u32 em, bool least)
+{
+	const u32 *A = ARG(const u32, 1);
+
+	FOR_GROUPS(lanes, g)
+	{
+		u32 best = 0x7fffffff;
+		bool nan = false;
+
+		for (u32 k = g; k; k &= k - 1) {
+			u32 v = A[__builtin_ctz(k)] & (i->imm & 1 ? 0x7fffffff : FULL);
+			s32 order = (s32)(v ^ (u32)((s32)v >> 31) >> 1), seen = (s32)(best ^ (u32)((s32)best >> 31) >> 1);
+
+			if ((v & 0x7fffffff) > 0x7f800000)
+				nan = true;
+			else if (best == 0x7fffffff || (least ? order < seen : order > seen))
+				best = v;
+		}
+		put_u32(w, i, lanes, nan && (i->imm & 2) ? 0x7fffffff : best);
+	}
+}
+
+HANDLER(redux_min_f32)
+{
+	redux_float(w, i, em, true);
+}
+
+HANDLER(redux_max_f32)
+{
+	redux_float(w, i, em, false);
+}
+
 TABLE(warp) = {
+	{"redux:min:f32", "", redux_min_f32, 0},
+	{"redux:max:f32", "", redux_max_f32, 0},
 	{"shfl:up", "", shfl_up, 0},
 	{"shfl:down", "", shfl_down, 0},
 	{"shfl:bfly", "", shfl_bfly, 0},

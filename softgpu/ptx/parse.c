@@ -13,14 +13,16 @@ void load_fail(struct load *ld, enum ptx_status st, u32 line, const char *fmt, .
 
 	ld->status = st;
 	if (ld->log_size) {
-		if (line)
-			n = snprintf(ld->log, ld->log_size, "line %u: ", line);
+		if (ld->where)
+			n = snprintf(ld->log, ld->log_size, "%.300s: ", ld->where);
+		if (line && n >= 0 && (size_t)n < ld->log_size)
+			n += snprintf(ld->log + n, ld->log_size - (size_t)n, "line %u: ", line);
 		va_start(ap, fmt);
 		if (n >= 0 && (size_t)n < ld->log_size)
 			vsnprintf(ld->log + n, ld->log_size - (size_t)n, fmt, ap);
 		va_end(ap);
 	}
-	longjmp(ld->fail, 1);
+	longjmp(*ld->fail, 1);
 }
 
 void *load_alloc(struct load *ld, size_t bytes)

@@ -6,38 +6,29 @@
 
 static void declare_regs(struct load *ld)
 {
-	struct func_ast *f = ld->cur;
+	u32 lanes = accept_word(ld, ".v2") ? 2 : accept_word(ld, ".v4") ? 4 : 1;
 	enum type type;
 
-	if (is_word(ld, ".v2") || is_word(ld, ".v4"))
-		load_fail(ld, PTX_UNSUPPORTED, ld->t.line, "vector registers are not supported");
 	if (ld->t.kind != T_WORD || ld->t.len < 2)
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "register type expected");
 	type = type_by_name(ld->t.s + 1, ld->t.len - 1);
-	if (type == TY_NONE)
+	if (type == TY_NONE || (lanes > 1 && type == TY_PRED))
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "'%.*s' is not a register type", (int)ld->t.len, ld->t.s);
 	next(ld);
 	do {
-		struct sym *s;
-		u64 n = 1;
+		struct token name = ld->t;
+		u64 n = 0;
 
-		if (ld->t.kind != T_WORD)
-			load_fail(ld, PTX_SYNTAX, ld->t.line, "register name expected");
-		s = sym_add(ld, SYM_REG, ld->t.s, ld->t.len);
+		if (name.kind != T_WORD)
+			load_fail(ld, PTX_SYNTAX, name.line, "register name expected");
 		next(ld);
 		if (accept(ld, '<')) {
 			n = parse_u64(ld);
 			expect(ld, '>');
-			if (!n || n > 1u << 20 || f->nregs + n > 1u << 21)
-				load_fail(ld, PTX_UNSUPPORTED, s->line, "too many registers");
-			s->nregs = (u32)n;
+			if (!n)
+				load_fail(ld, PTX_UNSUPPORTED, name.line, "no registers");
 		}
-		s->reg = f->nregs;
-		s->type = type;
-		while (f->nregs + n > f->cregs)
-			f->regs = load_grow(ld, f->regs, f->cregs, &f->cregs, 1);
-		memset(f->regs + f->nregs, type, n);
-		f->nregs += (u32)n;
+		sym_add_regs(ld, name.s, name.len, type, n, lanes);
 	} while (accept(ld, ','));
 	expect(ld, ';');
 }
@@ -86,7 +77,7 @@ static void parse_mem(struct load *ld, struct opnd *o)
 
 	parse_operand(ld, &base);
 	o->kind = O_MEM;
-	if (base.kind == O_REG && !base.inverted) {
+	if (base.kind == O_REG && !base.inverted && !base.sel[0]) {
 		o->has_base = true;
 		o->reg = base.reg;
 	} else if (base.kind == O_SYM) {
@@ -109,11 +100,51 @@ static void parse_mem(struct load *ld, struct opnd *o)
 	expect(ld, ']');
 }
 
+/* A bare vector register is the list of its elements; "V.x" is one of them, "%r1.b0" a part of a register. */
+static bool parse_reg(struct load *ld, struct opnd *o, const struct token *t)
+{
+	static const char names[] = "xyzwrgba";
+	const char *dot = t->len > 2 ? memrchr(t->s + 1, '.', t->len - 1) : NULL;
+	const char *pos;
+	struct sym *s;
+	u32 reg, n;
+
+	s = sym_find_reg(ld, t->s, t->len, &reg);
+	if (s && s->lanes > 1) {
+		o->kind = O_VEC;
+		o->nlist = s->lanes;
+		o->list = load_alloc(ld, s->lanes * sizeof(*o->list));
+		for (u32 k = 0; k < s->lanes; k++)
+			o->list[k] = (struct opnd){.kind = O_REG, .reg = (s32)(reg + k)};
+		return true;
+	}
+	o->kind = O_REG;
+	if (s) {
+		o->reg = (s32)reg;
+		return true;
+	}
+	if (!dot)
+		return false;
+	s = sym_find_reg(ld, t->s, (u32)(dot - t->s), &reg);
+	n = t->len - (u32)(dot + 1 - t->s);
+	if (!s || !n || n >= sizeof(o->sel))
+		return false;
+	pos = n == 1 ? strchr(names, dot[1]) : NULL;
+	if (s->lanes > 1) {
+		if (!pos || (u32)(pos - names) % 4 >= s->lanes)
+			return false;
+		o->reg = (s32)reg + (pos - names) % 4;
+		return true;
+	}
+	memcpy(o->sel, dot + 1, n);
+	o->reg = (s32)reg;
+	return true;
+}
+
 static void parse_word(struct load *ld, struct opnd *o)
 {
 	struct token t = ld->t;
 	struct sym *s;
-	u32 reg;
 	int sr;
 
 	next(ld);
@@ -121,11 +152,8 @@ static void parse_word(struct load *ld, struct opnd *o)
 		o->kind = O_SINK;
 		return;
 	}
-	if (sym_find_reg(ld, t.s, t.len, &reg)) {
-		o->kind = O_REG;
-		o->reg = (s32)reg;
+	if (parse_reg(ld, o, &t))
 		return;
-	}
 	sr = sreg_by_name(t.s, t.len);
 	if (sr >= 0) {
 		o->kind = O_SREG;
@@ -173,6 +201,9 @@ static void parse_operand(struct load *ld, struct opnd *o)
 			o->fbits = ld->t.fbits;
 			o->val = ld->t.val ^ (1ull << (o->fbits - 1));
 			next(ld);
+		} else if (ld->t.kind == T_WORD) {
+			parse_word(ld, o);
+			o->negated = true;
 		} else {
 			o->kind = O_INT;
 			o->val = -parse_u64(ld);
@@ -213,7 +244,7 @@ static void define_label(struct load *ld, const struct token *t)
 	s->ins = ld->cur->nins;
 }
 
-/* name: .branchtargets L1, L2; or .calltargets, which needs no checking because calls are checked when they happen */
+/* name: .branchtargets L1, L2; or .calltargets f, g: the first tells the calls' type, and each call checks its target itself */
 static void define_targets(struct load *ld, const struct token *t, bool branches)
 {
 	struct sym *s = sym_find(ld, t->s, t->len);
@@ -230,6 +261,13 @@ static void define_targets(struct load *ld, const struct token *t, bool branches
 		if (branches) {
 			s->targets = load_grow(ld, s->targets, s->ntargets, &cap, sizeof(*s->targets));
 			s->targets[s->ntargets++] = sym_label(ld, ld->t.s, ld->t.len, ld->t.line);
+		} else if (!s->func) {
+			struct sym *f = sym_find(ld, ld->t.s, ld->t.len);
+
+			if (!f || f->kind != SYM_FUNC)
+				load_fail(ld, PTX_SYNTAX, ld->t.line, "'%.*s' is not a declared function", (int)ld->t.len,
+					  ld->t.s);
+			s->func = f->func;
 		}
 		next(ld);
 	} while (accept(ld, ','));

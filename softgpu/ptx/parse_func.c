@@ -4,8 +4,34 @@
 
 #include "softgpu/ptx/ast.h"
 
+/* A parameter declared .reg is passed as any other; the function's body has it in a register. */
+static struct sym *reg_param(struct load *ld, bool declare)
+{
+	struct sym *v = load_alloc(ld, sizeof(*v));
+	enum type type = ld->t.len > 1 ? type_by_name(ld->t.s + 1, ld->t.len - 1) : TY_NONE;
+
+	if (ld->t.kind != T_WORD || !type_size(type) || type_size(type) > 8)
+		load_fail(ld, PTX_UNSUPPORTED, ld->t.line, "a register parameter of type '%.*s'", (int)ld->t.len, ld->t.s);
+	next(ld);
+	if (ld->t.kind != T_WORD)
+		load_fail(ld, PTX_SYNTAX, ld->t.line, "parameter name expected");
+	*v = (struct sym){.kind = SYM_VAR,
+			  .name = ld->t.s,
+			  .len = ld->t.len,
+			  .space = SP_PARAM,
+			  .type = (u8)type,
+			  .in_reg = true,
+			  .line = ld->t.line,
+			  .size = type_size(type),
+			  .align = type_size(type)};
+	if (declare)
+		v->reg = sym_add_regs(ld, ld->t.s, ld->t.len, type, 0, 1)->reg;
+	next(ld);
+	return v;
+}
+
 /* A parenthesised parameter list; offsets are assigned as a C struct's. Returns the list's bytes. */
-static u32 param_list(struct load *ld, struct sym **out, u32 *count)
+static u32 param_list(struct load *ld, struct sym **out, u32 *count, bool declare)
 {
 	struct sym **tail = out;
 	u64 at = 0;
@@ -15,11 +41,12 @@ static u32 param_list(struct load *ld, struct sym **out, u32 *count)
 	while (!is_punct(ld, ')')) {
 		struct sym *v;
 
-		if (is_word(ld, ".reg"))
-			load_fail(ld, PTX_UNSUPPORTED, ld->t.line, "register parameters (.reg) are not supported; use .param");
-		if (!accept_word(ld, ".param"))
+		if (accept_word(ld, ".reg"))
+			v = reg_param(ld, declare);
+		else if (accept_word(ld, ".param"))
+			v = parse_var(ld, SP_PARAM, true);
+		else
 			load_fail(ld, PTX_SYNTAX, ld->t.line, "'%.*s' where .param was expected", (int)ld->t.len, ld->t.s);
-		v = parse_var(ld, SP_PARAM, true);
 		if (v->unsized)
 			load_fail(ld, PTX_UNSUPPORTED, v->line, "variadic parameter arrays are not supported");
 		at = (at + v->align - 1) & ~(u64)(v->align - 1);
@@ -46,11 +73,11 @@ void parse_proto(struct load *ld, const char *name, u32 len)
 	p->func = f;
 	scope_enter(ld);
 	if (is_punct(ld, '('))
-		f->ret_bytes = param_list(ld, &f->rets, &f->nrets);
+		f->ret_bytes = param_list(ld, &f->rets, &f->nrets, false);
 	if (!accept_word(ld, "_"))
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "'_' expected in .callprototype");
 	if (is_punct(ld, '('))
-		f->param_bytes = param_list(ld, &f->params, &f->nparams);
+		f->param_bytes = param_list(ld, &f->params, &f->nparams, false);
 	while (!is_punct(ld, ';') && ld->t.kind != T_EOF)
 		next(ld); /* .noreturn, .abi_preserve n */
 	expect(ld, ';');
@@ -131,7 +158,7 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 	scope_enter(ld);
 	ld->cur = f;
 	if (is_punct(ld, '('))
-		f->ret_bytes = param_list(ld, &f->rets, &f->nrets);
+		f->ret_bytes = param_list(ld, &f->rets, &f->nrets, !entry);
 	if (ld->t.kind != T_WORD)
 		load_fail(ld, PTX_SYNTAX, ld->t.line, "function name expected");
 	name = ld->t.s;
@@ -139,7 +166,10 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 	line = ld->t.line;
 	next(ld);
 	if (is_punct(ld, '('))
-		f->param_bytes = param_list(ld, &f->params, &f->nparams);
+		f->param_bytes = param_list(ld, &f->params, &f->nparams, !entry);
+	for (struct sym *v = entry ? f->params : NULL; v; v = v->next)
+		if (v->in_reg)
+			load_fail(ld, PTX_SYNTAX, v->line, "a kernel has its parameters in .param");
 	func_directives(ld, f);
 	f->name = load_strndup(ld, name, len);
 	f->line = line;
@@ -171,7 +201,9 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 			load_fail(ld, weak ? PTX_UNSUPPORTED : PTX_SYNTAX, line, "'%s' is defined twice", f->name);
 		f->has_body = true;
 		s->func = f;
+		ld->where = f->name;
 		parse_body(ld);
+		ld->where = NULL;
 	} else {
 		expect(ld, ';');
 		if (!s->func)

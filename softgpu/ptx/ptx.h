@@ -22,6 +22,7 @@ enum ptx_status {
 	PTX_DEADLOCK, /* every split is blocked and no barrier can complete */
 	PTX_OUT_OF_RESOURCES,
 	PTX_CANCELLED,
+	PTX_TIMEOUT,
 };
 
 /*
@@ -38,10 +39,13 @@ struct ptx_mem {
 /*
  * Parses and lowers all of @text (@len bytes, a trailing NUL not required). Every function is lowered at load, so what cannot
  * run is refused here with the line of PTX. @log gets at most @log_size bytes, always terminated:
- * "line N: cause". Thread-safe.
+ * "FUNCTION: line N: cause", without the function where it is none's. Thread-safe.
  */
 enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out, char *log,
 				size_t log_size);
+/* The same, but each function that is refused is told, with its own first cause, as a line like the log's. */
+enum ptx_status ptx_module_check(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out,
+				 void (*refuse)(void *arg, const char *cause), void *arg);
 void ptx_module_free(struct ptx_module *m);
 
 /* Kernels (.entry) in the order of the text; NULL when there is no such. */
@@ -85,12 +89,14 @@ struct ptx_launch {
 	void *print_arg;
 	void (*condition)(uint64_t handle, uint32_t value); /* cudaGraphSetConditional; any thread; may be NULL */
 	const volatile int *cancel; /* checked at back-edges; non-zero ends the launch with PTX_CANCELLED; may be NULL */
+	uint64_t deadline;	    /* of CLOCK_MONOTONIC, in ns, for the grid and its children: PTX_TIMEOUT; 0: none */
 };
 
 struct ptx_fault {
 	uint32_t block[3], thread[3]; /* who */
 	uint64_t addr;		      /* what, for the two address faults */
 	uint32_t line;		      /* of PTX */
+	const char *kernel;	      /* the child grid's, when it was not the launched kernel; the module's memory */
 	char text[256];		      /* one line for the log */
 };
 

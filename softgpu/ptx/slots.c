@@ -229,7 +229,8 @@ void lower_slots(struct lower *lo)
 	lo->f->frame_regs = at ? (u32)at : 64;
 	lo->f->info.regs = used[RC_32] + 2 * used[RC_64] + (used[RC_16] + 1) / 2 + 2;
 	for (u32 r = 0; r < lo->nregs; r++)
-		slot[r] = (u32)(base[lo->cls[r]] + (u64)slot[r] * bytes[lo->cls[r]]);
+		if (lo->cls[r] < RC_COUNT)
+			slot[r] = (u32)(base[lo->cls[r]] + (u64)slot[r] * bytes[lo->cls[r]]);
 	for (u32 k = 0; k < lo->n; k++) {
 		struct ins *i = &lo->code[k];
 		const struct ins_info *in = &lo->info[k];

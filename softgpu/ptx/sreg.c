@@ -61,12 +61,32 @@ static const struct {
 	{"%is_explicit_cluster", SR_IS_EXPLICIT_CLUSTER},
 };
 
+static const char *const zero[] = {"%envreg",
+				   "%pm0",
+				   "%pm1",
+				   "%pm2",
+				   "%pm3",
+				   "%pm4",
+				   "%pm5",
+				   "%pm6",
+				   "%pm7",
+				   "%reserved_smem_offset_",
+				   "%current_graph_exec"};
+
 int sreg_by_name(const char *name, u32 len)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i].name) == len && !memcmp(names[i].name, name, len))
 			return names[i].sreg;
-	if (len > 7 && !memcmp(name, "%envreg", 7))
-		return SR_ENVREG_OTHER;
+	/*
+	 * What has no meaning here reads as zero: registers of the driver's own, counters of a profiler that nobody set (their
+	 * values are not defined), memory that the system reserves, the graph of a kernel.
+	 */
+	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++) {
+		size_t n = strlen(zero[i]);
+
+		if (len >= n && !memcmp(name, zero[i], n) && (len == n || zero[i][n - 1] != 'c'))
+			return SR_ZERO;
+	}
 	return -1;
 }

@@ -42,7 +42,7 @@ struct sym *sym_find_reg(struct load *ld, const char *name, u32 len, u32 *reg)
 		n--;
 		s = sym_find(ld, name, n);
 		if (s && s->kind == SYM_REG && index < s->nregs) {
-			*reg = s->reg + index;
+			*reg = s->reg + index * s->lanes;
 			return s;
 		}
 	}
@@ -65,6 +65,26 @@ struct sym *sym_add(struct load *ld, enum sym_kind kind, const char *name, u32 l
 	*b = s;
 	ld->stack = load_grow(ld, ld->stack, ld->nstack, &ld->cstack, sizeof(*ld->stack));
 	ld->stack[ld->nstack++] = s;
+	return s;
+}
+
+/* Registers of the current function: @n of @lanes elements each, or a single one by that name when @n is 0. */
+struct sym *sym_add_regs(struct load *ld, const char *name, u32 len, enum type type, u64 n, u32 lanes)
+{
+	struct sym *s = sym_add(ld, SYM_REG, name, len);
+	u64 total = (n ? n : 1) * lanes;
+	struct func_ast *f = ld->cur;
+
+	if (n > 1u << 20 || f->nregs + total > 1u << 21)
+		load_fail(ld, PTX_UNSUPPORTED, s->line, "too many registers");
+	s->nregs = (u32)n;
+	s->reg = f->nregs;
+	s->type = type;
+	s->lanes = (u8)lanes;
+	while (f->nregs + total > f->cregs)
+		f->regs = load_grow(ld, f->regs, f->cregs, &f->cregs, 1);
+	memset(f->regs + f->nregs, type, total);
+	f->nregs += (u32)total;
 	return s;
 }
 

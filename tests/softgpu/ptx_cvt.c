@@ -17,8 +17,9 @@ static const struct {
 	const char *name;
 	int mode;
 	bool integral;
-} modes[] = {{"", -1, false},	{".rn", N, false},  {".rz", RZ, false}, {".rm", RM, false}, {".rp", RP, false},
-	     {".rni", N, true}, {".rzi", RZ, true}, {".rmi", RM, true}, {".rpi", RP, true}, {".rna", -2, false}};
+} modes[] = {{"", -1, false},	 {".rn", FE_TONEAREST, false}, {".rz", RZ, false}, {".rm", RM, false},
+	     {".rp", RP, false}, {".rni", FE_TONEAREST, true}, {".rzi", RZ, true}, {".rmi", RM, true},
+	     {".rpi", RP, true}, {".rna", -2, false}};
 
 /* What the manual and ptxas allow. */
 static bool legal(u32 d, u32 s, u32 m, bool ftz, bool sat)
@@ -34,9 +35,9 @@ static bool legal(u32 d, u32 s, u32 m, bool ftz, bool sat)
 		if (d == s)
 			return none || integral;
 		if (!types[d].is_float)
-			return integral && types[d].bits > 8;
+			return integral;
 		if (!types[s].is_float)
-			return fp && types[s].bits > 8;
+			return fp;
 		return fp || (none && s != F32 && s != F64);
 	}
 	if (!types[d].is_float && !types[s].is_float)
@@ -201,11 +202,38 @@ static u64 sat_int(s64 v, s64 lo, s64 hi)
 	return (u64)(v < lo ? lo : v > hi ? hi : v);
 }
 
-#define RELU(f)	       (isnan(f) || (f) > 0 ? (f) : 0)
-#define LF(v)	       ((long double)F(v))
-#define TF32(a, up)    (isnan(F(a)) || isinf(F(a)) ? (u32)(a) : ((u32)(a) + (up)) & 0xffffe000)
-#define FP8X2(m, x, y) (to_fp8(x, m) << 8 | to_fp8(y, m))
-#define HPAIR(m)       pair(TH((long double)fp8((u8)a, m)), TH((long double)fp8((u8)(a >> 8), m)))
+/* To f16 (5 bits of exponent) or bf16 (8), with .relu and .satfinite as asked. */
+static u64 shorter(u32 ebits, int mode, bool relu, bool finite, u64 v)
+{
+	u64 most = (((1u << ebits) - 2) << (15 - ebits)) | ((1u << (15 - ebits)) - 1), r;
+
+	if (isnan(F(v)))
+		return 0x7fff;
+	if (relu && signbit(F(v)))
+		return 0;
+	r = to_half((long double)F(v), ebits, mode);
+	return finite && (r & 0x7fff) > most ? (r & 0x8000) | most : r;
+}
+
+static u64 short_tf32(u64 v, u32 up, bool relu, bool finite)
+{
+	u32 r;
+
+	if (isnan(F(v)))
+		return 0x7fffffff;
+	if (relu && signbit(F(v)))
+		return 0;
+	r = isinf(F(v)) ? (u32)v : ((u32)v + up) & 0xffffe000;
+	return finite && (r & 0x7fffffff) >= 0x7f800000 ? (r & 0x80000000) | 0x7f7fe000 : r;
+}
+
+#define SHORT(e, m, r, f, v) shorter(e, m, r, f, v)
+#define SHORT2(e, m, r, f)   pair(shorter(e, m, r, f, b), shorter(e, m, r, f, a))
+#define RELU(f)		     (isnan(f) || (f) > 0 ? (f) : 0)
+#define LF(v)		     ((long double)F(v))
+#define TF32(a, up)	     (isnan(F(a)) || isinf(F(a)) ? (u32)(a) : ((u32)(a) + (up)) & 0xffffe000)
+#define FP8X2(m, x, y)	     (to_fp8(x, m) << 8 | to_fp8(y, m))
+#define HPAIR(m)	     pair(TH((long double)fp8((u8)a, m)), TH((long double)fp8((u8)(a >> 8), m)))
 
 #define CASES(X)                                                                                                                 \
 	X(hff, "cvt.rn.f16x2.f32", "TWW", pair(TH(LF(b)), TH(LF(a))))                                                            \
@@ -225,6 +253,41 @@ static u64 sat_int(s64 v, s64 lo, s64 hi)
 	X(e5m2h, "cvt.rn.satfinite.e5m2x2.f16x2", "hT", FP8X2(2, HF(a >> 16), HF(a)))                                            \
 	X(he4m3, "cvt.rn.f16x2.e4m3x2", "Th", HPAIR(3))                                                                          \
 	X(he5m2, "cvt.rn.f16x2.e5m2x2", "Th", HPAIR(2))                                                                          \
+	X(hf, "cvt.rn.satfinite.f16.f32", "HW", SHORT(5, FE_TONEAREST, false, true, a))                                          \
+	X(hfrf, "cvt.rn{.relu.satfinite,.satfinite.relu}.f16.f32", "HW", SHORT(5, FE_TONEAREST, true, true, a))                  \
+	X(hfz, "cvt.rz.satfinite.f16.f32", "HW", SHORT(5, FE_TOWARDZERO, false, true, a))                                        \
+	X(hfzr, "cvt.rz.relu.f16.f32", "HW", SHORT(5, FE_TOWARDZERO, true, false, a))                                            \
+	X(hfzrf, "cvt.rz{.relu.satfinite,.satfinite.relu}.f16.f32", "HW", SHORT(5, FE_TOWARDZERO, true, true, a))                \
+	X(bf, "cvt.rn.satfinite.bf16.f32", "BW", SHORT(8, FE_TONEAREST, false, true, a))                                         \
+	X(bfrf, "cvt.rn{.relu.satfinite,.satfinite.relu}.bf16.f32", "BW", SHORT(8, FE_TONEAREST, true, true, a))                 \
+	X(bfz, "cvt.rz.satfinite.bf16.f32", "BW", SHORT(8, FE_TOWARDZERO, false, true, a))                                       \
+	X(bfzr, "cvt.rz.relu.bf16.f32", "BW", SHORT(8, FE_TOWARDZERO, true, false, a))                                           \
+	X(bfzrf, "cvt.rz{.relu.satfinite,.satfinite.relu}.bf16.f32", "BW", SHORT(8, FE_TOWARDZERO, true, true, a))               \
+	X(h2f, "cvt.rn.satfinite.f16x2.f32", "TWW", SHORT2(5, FE_TONEAREST, false, true))                                        \
+	X(h2rf, "cvt.rn{.relu.satfinite,.satfinite.relu}.f16x2.f32", "TWW", SHORT2(5, FE_TONEAREST, true, true))                 \
+	X(h2z, "cvt.rz.f16x2.f32", "TWW", SHORT2(5, FE_TOWARDZERO, false, false))                                                \
+	X(h2zf, "cvt.rz.satfinite.f16x2.f32", "TWW", SHORT2(5, FE_TOWARDZERO, false, true))                                      \
+	X(h2zr, "cvt.rz.relu.f16x2.f32", "TWW", SHORT2(5, FE_TOWARDZERO, true, false))                                           \
+	X(h2zrf, "cvt.rz{.relu.satfinite,.satfinite.relu}.f16x2.f32", "TWW", SHORT2(5, FE_TOWARDZERO, true, true))               \
+	X(b2f, "cvt.rn.satfinite.bf16x2.f32", "UWW", SHORT2(8, FE_TONEAREST, false, true))                                       \
+	X(b2rf, "cvt.rn{.relu.satfinite,.satfinite.relu}.bf16x2.f32", "UWW", SHORT2(8, FE_TONEAREST, true, true))                \
+	X(b2z, "cvt.rz.bf16x2.f32", "UWW", SHORT2(8, FE_TOWARDZERO, false, false))                                               \
+	X(b2zf, "cvt.rz.satfinite.bf16x2.f32", "UWW", SHORT2(8, FE_TOWARDZERO, false, true))                                     \
+	X(b2zr, "cvt.rz.relu.bf16x2.f32", "UWW", SHORT2(8, FE_TOWARDZERO, true, false))                                          \
+	X(b2zrf, "cvt.rz{.relu.satfinite,.satfinite.relu}.bf16x2.f32", "UWW", SHORT2(8, FE_TOWARDZERO, true, true))              \
+	X(tf, "cvt.rn.satfinite.tf32.f32", "wW", short_tf32(a, 0xfff + ((u32)a >> 13 & 1), false, true))                         \
+	X(tfr, "cvt.rn.relu.tf32.f32", "wW", short_tf32(a, 0xfff + ((u32)a >> 13 & 1), true, false))                             \
+	X(tfrf, "cvt.rn{.relu.satfinite,.satfinite.relu}.tf32.f32", "wW", short_tf32(a, 0xfff + ((u32)a >> 13 & 1), true, true)) \
+	X(tfz, "cvt.rz.satfinite.tf32.f32", "wW", short_tf32(a, 0, false, true))                                                 \
+	X(tfzr, "cvt.rz.relu.tf32.f32", "wW", short_tf32(a, 0, true, false))                                                     \
+	X(tfzrf, "cvt.rz{.relu.satfinite,.satfinite.relu}.tf32.f32", "wW", short_tf32(a, 0, true, true))                         \
+	X(tfna, "cvt.rna.satfinite.tf32.f32", "wW", short_tf32(a, 0x1000, false, true))                                          \
+	X(packu4, "cvt.pack.sat.u4.s32.b32", "wwww", (u32)c << 8 | sat_int((s32)a, 0, 15) << 4 | sat_int((s32)b, 0, 15))         \
+	X(packs4, "cvt.pack.sat.s4.s32.b32", "wwww",                                                                             \
+	  (u32)c << 8 | (sat_int((s32)a, -8, 7) & 15) << 4 | (sat_int((s32)b, -8, 7) & 15))                                      \
+	X(packu2, "cvt.pack.sat.u2.s32.b32", "wwww", (u32)c << 4 | sat_int((s32)a, 0, 3) << 2 | sat_int((s32)b, 0, 3))           \
+	X(packs2, "cvt.pack.sat.s2.s32.b32", "wwww",                                                                             \
+	  (u32)c << 4 | (sat_int((s32)a, -2, 1) & 3) << 2 | (sat_int((s32)b, -2, 1) & 3))                                        \
 	X(packu8, "cvt.pack.sat.u8.s32.b32", "wwww", (u32)c << 16 | sat_int((s32)a, 0, 255) << 8 | sat_int((s32)b, 0, 255))      \
 	X(packs8, "cvt.pack.sat.s8.s32.b32", "wwww",                                                                             \
 	  (u32)c << 16 | (sat_int((s32)a, -128, 127) & 255) << 8 | (sat_int((s32)b, -128, 127) & 255))                           \

@@ -152,6 +152,11 @@ static bool testp(double v, bool subnormal, const char *what)
 	}
 }
 
+static u64 xorsign32(u64 a, u64 b, u64 r)
+{
+	return (u32)r == 0x7fffffff ? r : r | ((a ^ b) & 0x80000000);
+}
+
 #define T32(what) testp((double)F(a), fpclassify(F(a)) == FP_SUBNORMAL, what)
 #define T64(what) testp(D(a), fpclassify(D(a)) == FP_SUBNORMAL, what)
 #define NAN32	  (isnan(F(a)) || isnan(F(b)))
@@ -185,6 +190,12 @@ static bool testp(double v, bool subnormal, const char *what)
 	X(max, "max.f32", "WWW", 0, minmax32(a, b, true))                                                                        \
 	X(minz, "min.ftz.f32", "WWW", 0, minmax32(BF(Z(a)), BF(Z(b)), false))                                                    \
 	X(maxz, "max.ftz.f32", "WWW", 0, minmax32(BF(Z(a)), BF(Z(b)), true))                                                     \
+	X(minxs, "min.xorsign.abs.f32", "WWW", 0, xorsign32(a, b, minmax32(a & 0x7fffffff, b & 0x7fffffff, false)))             \
+	X(maxxsz, "max.ftz.NaN.xorsign.abs.f32", "WWW", 0,                                                                       \
+	  NAN32 ? 0x7fffffff : xorsign32(a, b, minmax32(BF(Z(a)) & 0x7fffffff, BF(Z(b)) & 0x7fffffff, true)))                    \
+	X(min3, "min.f32", "WWWW", 0, minmax32(b, minmax32(a, c, false), false))                                                 \
+	X(max3a, "max.ftz.abs.f32", "WWWW", 0,                                                                                   \
+	  minmax32(minmax32(BF(Z(a)) & 0x7fffffff, BF(Z(b)) & 0x7fffffff, true), BF(Z(c)) & 0x7fffffff, true))                   \
 	X(minnan, "min.NaN.f32", "WWW", 0, NAN32 ? 0x7fffffff : minmax32(a, b, false))                                           \
 	X(maxnan, "max.NaN.f32", "WWW", 0, NAN32 ? 0x7fffffff : minmax32(a, b, true))                                            \
 	X(minnanz, "min.ftz.NaN.f32", "WWW", 0, NAN32 ? 0x7fffffff : minmax32(BF(Z(a)), BF(Z(b)), false))                        \

@@ -3,7 +3,7 @@
 #include "tests/softgpu/ptx_fp.h"
 
 enum half { ADD, SUB, MUL, FMA, MIN, MAX, NEG, ABS, EX2, TANH };
-enum { FTZ = 1, SATURATE = 2, RELU = 4, NAN_WINS = 8 };
+enum { FTZ = 1, SATURATE = 2, RELU = 4, NAN_WINS = 8, XORSIGN = 16 };
 
 static u64 flush(u64 v, u32 ebits)
 {
@@ -53,6 +53,10 @@ static u64 one(const struct ptx_case *k, u64 a, u64 b, u64 c)
 		break;
 	case MIN:
 	case MAX:
+		if (how & XORSIGN) {
+			r = min_or_max(a & 0x7fff, b & 0x7fff, ebits, k->tag[1] == MAX, how & NAN_WINS);
+			return r == 0x7fff ? r : r | ((a ^ b) & 0x8000);
+		}
 		return min_or_max(a, b, ebits, k->tag[1] == MAX, how & NAN_WINS);
 	case NEG:
 		return a ^ 0x8000;
@@ -105,6 +109,17 @@ static const struct {
 	{"max", MAX, 2, 0, false, 0},
 	{"max.ftz", MAX, 2, FTZ, true, 0},
 	{"max.NaN", MAX, 2, NAN_WINS, false, 0},
+	{"min.ftz.NaN", MIN, 2, FTZ | NAN_WINS, true, 0},
+	{"max.ftz.NaN", MAX, 2, FTZ | NAN_WINS, true, 0},
+	{"min.xorsign.abs", MIN, 2, XORSIGN, false, 0},
+	{"max.NaN.xorsign.abs", MAX, 2, XORSIGN | NAN_WINS, false, 0},
+	{"min.ftz.NaN.xorsign.abs", MIN, 2, FTZ | XORSIGN | NAN_WINS, true, 0},
+	{"max.ftz.xorsign.abs", MAX, 2, FTZ | XORSIGN, true, 0},
+	{"add{,.rn}.ftz.sat", ADD, 2, FTZ | SATURATE, true, 0},
+	{"sub{,.rn}.ftz.sat", SUB, 2, FTZ | SATURATE, true, 0},
+	{"mul{,.rn}.ftz.sat", MUL, 2, FTZ | SATURATE, true, 0},
+	{"fma.rn.ftz.sat", FMA, 3, FTZ | SATURATE, true, 0},
+	{"fma.rn.ftz.relu", FMA, 3, FTZ | RELU, true, 0},
 	{"neg", NEG, 1, 0, false, 0},
 	{"neg.ftz", NEG, 1, FTZ, true, 0},
 	{"abs", ABS, 1, 0, false, 0},

@@ -219,6 +219,11 @@ static u32 dp2a_ref(u64 a, u64 b, u64 c, bool sa, bool sb, u32 first)
 	X(mul24s, "mul24.lo.s32", "www", S24(a) * S24(b))                                                                        \
 	X(mul24hu, "mul24.hi.u32", "www", U24(a) * U24(b) >> 16)                                                                 \
 	X(mul24hs, "mul24.hi.s32", "www", S24(a) * S24(b) >> 16)                                                                 \
+	X(mad24sat, "mad24.hi.sat.s32", "wwww", sat((__int128)(S24(a) * S24(b) >> 16) + (s32)c, INT32_MIN, INT32_MAX))           \
+	X(pack2b, "mov.b16 $0, {$1, $2};", "hhh", (a & 0xff) | (b & 0xff) << 8)                                                  \
+	X(pack4b, "mov.b32 $0, {$1, $2, $3, $4};", "whhhh", (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | (e & 0xff) << 24)  \
+	X(unpack2b, "mov.b16 {_, $0}, $1;", "hh", (a >> 8) & 0xff)                                                               \
+	X(unpack4b, "mov.b32 {_, %hx, $0, _}, $1;", "hw", (a >> 16) & 0xff)                                                      \
 	X(mad24u, "mad24.lo.u32", "wwww", U24(a) * U24(b) + c)                                                                   \
 	X(mad24s, "mad24.lo.s32", "wwww", (u64)(S24(a) * S24(b)) + c)                                                            \
 	X(mad24hu, "mad24.hi.u32", "wwww", (U24(a) * U24(b) >> 16) + c)                                                          \
@@ -247,14 +252,14 @@ static u32 dp2a_ref(u64 a, u64 b, u64 c, bool sa, bool sb, u32 first)
 	X(maxs32, "max.s32", "www", LT(s32, a, b) ? b : a)                                                                       \
 	X(maxu64, "max.u64", "ddd", LT(u64, a, b) ? b : a)                                                                       \
 	X(maxs64, "max.s64", "ddd", LT(s64, a, b) ? b : a)                                                                       \
-	X(minrelu, "min.relu.s32", "www", (s32)a < 0 || (s32)b < 0 ? 0 : LT(s32, a, b) ? a : b)                                  \
-	X(maxrelu, "max.relu.s32", "www", (s32)a < 0 && (s32)b < 0 ? 0 : LT(s32, a, b) ? b : a)                                  \
+	X(minrelu, "min.{relu.s32,s32.relu}", "www", (s32)a < 0 || (s32)b < 0 ? 0 : LT(s32, a, b) ? a : b)                                  \
+	X(maxrelu, "max.{relu.s32,s32.relu}", "www", (s32)a < 0 && (s32)b < 0 ? 0 : LT(s32, a, b) ? b : a)                                  \
 	X(minux2, "min.u16x2", "www", HALVES(u16, x < y ? x : y))                                                                \
 	X(maxux2, "max.u16x2", "www", HALVES(u16, x < y ? y : x))                                                                \
 	X(minsx2, "min.s16x2", "www", HALVES(s16, x < y ? x : y))                                                                \
 	X(maxsx2, "max.s16x2", "www", HALVES(s16, x < y ? y : x))                                                                \
-	X(minsr2, "min.relu.s16x2", "www", HALVES(s16, x < 0 || y < 0 ? 0 : x < y ? x : y))                                      \
-	X(maxsr2, "max.relu.s16x2", "www", HALVES(s16, x < 0 && y < 0 ? 0 : x < y ? y : x))                                      \
+	X(minsr2, "min.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 || y < 0 ? 0 : x < y ? x : y))                                      \
+	X(maxsr2, "max.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 && y < 0 ? 0 : x < y ? y : x))                                      \
 	X(sadu16, "sad.u16", "hhhh", c + (LT(u16, a, b) ? b - a : a - b))                                                        \
 	X(sads16, "sad.s16", "hhhh", c + (LT(s16, a, b) ? b - a : a - b))                                                        \
 	X(sadu32, "sad.u32", "wwww", c + (LT(u32, a, b) ? b - a : a - b))                                                        \
