@@ -29,6 +29,7 @@ static CUresult report(const struct launch_op *o, enum ptx_status status, const 
 		[PTX_ASSERT] = {CUDA_ERROR_ASSERT, "assertion failed"},
 		[PTX_DEADLOCK] = {CUDA_ERROR_LAUNCH_FAILED, "deadlock: every thread waits at a barrier that cannot complete"},
 		[PTX_OUT_OF_RESOURCES] = {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "out of resources"},
+		[PTX_STACK] = {CUDA_ERROR_HARDWARE_STACK_ERROR, "stack overflow"},
 		[PTX_TIMEOUT] = {CUDA_ERROR_LAUNCH_TIMEOUT, "timed out"},
 		[PTX_CANCELLED] = {CUDA_ERROR_LAUNCH_FAILED, "cancelled"},
 	};

@@ -149,3 +149,9 @@ BENCHES += bench-softgpu
 .PHONY: bench-softgpu
 bench-softgpu: $(BENCH)/softgpu $(BENCH)/softgpu.ptx
 	$^
+
+# CUB, Thrust and cuRAND's device functions: the templates take minutes to compile.
+LONG += libs
+.PHONY: long-libs
+long-libs: all
+	CUDA_HOME=$(CUDA_HOME) NVCC=$(NVCC) B=$(B) prove --failures --comments tests/long/libs.t

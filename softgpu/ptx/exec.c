@@ -285,7 +285,7 @@ static bool call(struct warp *w, u32 mask, const struct ins *i)
 		return false;
 	if (fr->depth >= MAX_DEPTH || fr->local + fr->f->local_own + fr->allocated + f->local_own > w->local_stride ||
 	    !(to = ptx_frame_get(w->blk->worker, f))) {
-		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_OUT_OF_RESOURCES, 0,
+		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_STACK, 0,
 			  "stack overflow: call of '%s' at depth %u (line %u)", f->name, fr->depth, i->line);
 		return false;
 	}

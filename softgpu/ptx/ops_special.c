@@ -183,7 +183,7 @@ HANDLER(local_addr)
 			D[l] = (T)at;                                                                                            \
 		}                                                                                                                \
 		if (at > w->local_stride || most > w->local_stride - at) {                                                       \
-			ptx_raise(w, i, (int)__builtin_ctz(em), PTX_OUT_OF_RESOURCES, 0,                                         \
+			ptx_raise(w, i, (int)__builtin_ctz(em), PTX_STACK, 0,                                                    \
 				  "stack overflow: alloca of %llu bytes (line %u)", (unsigned long long)most, i->line);          \
 			return;                                                                                                  \
 		}                                                                                                                \

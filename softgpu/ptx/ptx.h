@@ -23,6 +23,7 @@ enum ptx_status {
 	PTX_OUT_OF_RESOURCES,
 	PTX_CANCELLED,
 	PTX_TIMEOUT,
+	PTX_STACK, /* calls or alloca beyond the stack */
 };
 
 /*

@@ -71,6 +71,9 @@ static const char ptx[] =
 	"	st.global.u32 [%d0], %r0;\n"
 	"	ret;\n"
 	"}\n"
+	".visible .entry stop_it()\n{\n	brkpt;\n	ret;\n}\n"
+	".func bottomless() {\n	.local .b8 l[1024];\n	call bottomless;\n	ret;\n}\n"
+	".visible .entry deep()\n{\n	call bottomless;\n	ret;\n}\n"
 	".visible .entry trap_it()\n"
 	"{\n"
 	"	trap;\n"
@@ -507,6 +510,25 @@ static void faults(void)
 	is_int(fault("wild", out + 2, line, sizeof(line)), CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned store");
 	is_int(fault("trap_it", 0, line, sizeof(line)), CUDA_ERROR_ILLEGAL_INSTRUCTION, "a trap");
 	ok(strstr(line, "softgpu: kernel trap_it: illegal instruction"), "and its line: %s", line);
+	is_int(fault("stop_it", 0, line, sizeof(line)), CUDA_ERROR_ILLEGAL_INSTRUCTION, "a breakpoint without a debugger");
+	is_int(fault("deep", 0, line, sizeof(line)), CUDA_ERROR_HARDWARE_STACK_ERROR, "recursion without end");
+	ok(strstr(line, "softgpu: kernel deep: stack overflow"), "and its function: %s", line);
+}
+
+/* With a limit for launches a kernel that would never end is an error, and the context is lost. */
+static void timed_out(CUcontext primary)
+{
+	char line[512];
+	CUdeviceptr zero;
+
+	must(cuMemAlloc(&zero, 4));
+	must(cuMemsetD32(zero, 0, 1));
+	setenv("RGPU_SOFTGPU_LAUNCH_TIMEOUT_MS", "30", 1);
+	is_int(fault("spin", zero, line, sizeof(line)), CUDA_ERROR_LAUNCH_TIMEOUT, "a launch beyond its time");
+	ok(strstr(line, "softgpu: kernel spin: timed out"), "is told: %s", line);
+	unsetenv("RGPU_SOFTGPU_LAUNCH_TIMEOUT_MS");
+	must(cuCtxSetCurrent(primary));
+	must(cuMemFree(zero));
 }
 
 /* A kernel that would never end goes with its context. */
@@ -574,6 +596,7 @@ int main(void)
 	concurrency();
 	printing(m);
 	faults();
+	timed_out(ctx);
 	endless(ctx);
 	fault_beside(ctx);
 	works(cuModuleUnload(m));

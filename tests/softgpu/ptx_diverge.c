@@ -435,14 +435,14 @@ static void run_faults(void)
 			 "st.param.b32 [q], %n; call f, (q); ret; }\n"
 			 ".visible .entry k(.param .u64 p) { .param .b32 q; st.param.b32 [q], 1; call f, (q); ret; }",
 		    1, 64);
-	ok(st == PTX_OUT_OF_RESOURCES, "recursion without end");
+	ok(st == PTX_STACK, "recursion without end");
 	st = launch(HEAD ".func f(.param .b32 n) { .reg .b32 %n; .param .b32 q; ld.param.b32 %n, [n]; st.param.b32 [q], %n; call "
 			 "f, (q); ret; }\n"
 			 ".visible .entry k(.param .u64 p) { .reg .b32 %t; .reg .pred %q; .param .b32 q; st.param.b32 [q], 1; "
 			 "mov.u32 %t, %laneid; "
 			 "setp.eq.u32 %q, %t, 4; @%q call f, (q); bar.sync 0; ret; }",
 		    1, 64);
-	ok(st == PTX_OUT_OF_RESOURCES, "of two lanes while the others wait in a barrier");
+	ok(st == PTX_STACK, "of two lanes while the others wait in a barrier");
 }
 
 int main(void)

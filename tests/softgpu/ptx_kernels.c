@@ -468,7 +468,7 @@ static void test_faults(void)
 	}
 	is_int(test_launch(kernel("shared_at"), 1, 32, &sh), PTX_ILLEGAL_ADDRESS, "shared memory out of range");
 	is_int(test_launch(kernel("wild_call"), 1, 32, &wild), PTX_ILLEGAL_INSTRUCTION, "a call through a wild pointer");
-	is_int(test_launch(kernel("bottomless"), 1, 32, &one), PTX_OUT_OF_RESOURCES, "recursion without an end");
+	is_int(test_launch(kernel("bottomless"), 1, 32, &one), PTX_STACK, "recursion without an end");
 	is_int(test_launch(kernel("nested"), 0, 32, &st), PTX_OUT_OF_RESOURCES, "an empty grid");
 	is_int(test_launch(kernel("nested"), 1, 1025, &st), PTX_OUT_OF_RESOURCES, "too many threads");
 }
