@@ -7,19 +7,30 @@
 #include "softgpu/arena.h"
 #include "softgpu/ptx/children.h"
 
+/* All launches of the process together; each is some hundred bytes of the host's. */
+#define MAX_PENDING (1u << 20)
+
+static atomic_uint pending;
+
 /*
  * A kernel cannot wait for its children, so running them after their parent, one after the other, is an order that the streams
  * and events of any program allow. The parent's launch ends with the last of them.
  */
-void children_add(struct launch *l, struct child *c, bool tail)
+bool children_add(struct launch *l, struct child *c, bool tail)
 {
 	struct child_queue *q = &l->children[tail];
 
+	if (atomic_fetch_add(&pending, 1) >= MAX_PENDING) {
+		atomic_fetch_sub(&pending, 1);
+		free(c);
+		return false;
+	}
 	c->next = NULL;
 	pthread_mutex_lock(&l->lock);
 	*(q->last ? &q->last->next : &q->first) = c;
 	q->last = c;
 	pthread_mutex_unlock(&l->lock);
+	return true;
 }
 
 static enum ptx_status run_rows(const struct child *c, struct ptx_fault *fault)
@@ -71,6 +82,7 @@ enum ptx_status children_run(struct launch *l)
 			if (st == PTX_OK)
 				st = run_child(l, c);
 			free(c);
+			atomic_fetch_sub(&pending, 1);
 		}
 	return st;
 }

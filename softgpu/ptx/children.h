@@ -17,8 +17,11 @@ struct child {
 	_Alignas(16) u8 params[];
 };
 
-/* Queues @c, which is taken over: behind all that is there, or, with @tail, behind that and its own children. */
-void children_add(struct launch *l, struct child *c, bool tail);
+/*
+ * Queues @c, which is taken over: behind all that is there, or, with @tail, behind that and its own children. False, and @c is gone:
+ * there is more work pending than a program can mean.
+ */
+bool children_add(struct launch *l, struct child *c, bool tail);
 /* Runs them after the grid of @l ended, or drops them when that failed. The status of the first that fails. */
 enum ptx_status children_run(struct launch *l);
 

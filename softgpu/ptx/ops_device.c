@@ -13,6 +13,7 @@ enum {
 	ERR_MEMORY = 2,
 	ERR_CONFIGURATION = 9,
 	ERR_MAX_DEPTH = 65,
+	ERR_PENDING = 69,
 	ERR_FUNCTION = 98,
 	ERR_HANDLE = 400,
 	ERR_RESOURCES = 701,
@@ -136,8 +137,7 @@ static u32 take(struct warp *w, u64 buffer, bool tail)
 	c->shared = p.shared;
 	memcpy(c->params, (const void *)(uintptr_t)buffer, p.bytes);
 	ptx_heap_release(m->heap, buffer - sizeof(p));
-	children_add(w->blk->l, c, tail);
-	return ERR_NONE;
+	return children_add(w->blk->l, c, tail) ? ERR_NONE : ERR_PENDING;
 }
 
 HANDLER(launch_device)
@@ -160,8 +160,7 @@ static u32 add_rows(struct warp *w, const struct child *rows, u64 stream)
 	if (!c)
 		return ERR_MEMORY;
 	*c = *rows;
-	children_add(w->blk->l, c, stream == STREAM_TAIL);
-	return ERR_NONE;
+	return children_add(w->blk->l, c, stream == STREAM_TAIL) ? ERR_NONE : ERR_PENDING;
 }
 
 /* to, from, bytes, direction, stream: the addresses tell the direction */

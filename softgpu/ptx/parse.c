@@ -240,6 +240,31 @@ static void init_values(struct load *ld, struct sym *v, u64 *at)
 	*at += size;
 }
 
+/* How many values the initialiser in braces that begins here has: one more than its commas. */
+static u64 count_values(const struct load *ld)
+{
+	struct lexer lx = ld->lx;
+	struct token t = ld->t;
+	u32 braces = 0, parens = 0;
+	bool comma = true;
+	u64 n = 1;
+
+	do {
+		char c = t.kind == T_PUNCT ? t.punct : 0;
+
+		braces += c == '{';
+		braces -= c == '}';
+		parens += c == '(';
+		parens -= c == ')';
+		if (c == '}' && comma)
+			n--;
+		comma = c == ',' && !parens;
+		n += comma;
+		lex_next(&lx, &t);
+	} while (braces && t.kind != T_EOF && t.kind != T_BAD);
+	return n;
+}
+
 /*
  * A variable after its state space: attributes, type, name, array dimensions, initialiser; and the list "a, b".
  * In a parameter list (@param_list) the caller deals with commas and the result is not entered by text order.
@@ -312,6 +337,10 @@ struct sym *parse_var(struct load *ld, enum space space, bool param_list)
 
 			if (space != SP_GLOBAL && space != SP_CONST)
 				load_fail(ld, PTX_SYNTAX, v->line, "only .global and .const variables have initialisers");
+			if (v->unsized && is_punct(ld, '{')) {
+				v->size = count_values(ld) * type_size(type);
+				v->unsized = false;
+			}
 			if (v->unsized || v->size > (1u << 30))
 				load_fail(ld, PTX_UNSUPPORTED, v->line, "initialiser of an array without or with a huge size");
 			v->init = load_alloc(ld, v->size);

@@ -47,6 +47,8 @@ static const struct {
 	{"trunc:", "int"},
 	{"xorsign:f", "float"},
 	{"xorsign:", "half"},
+	{"bulk:", "bulk"},
+	{"tensormap:", "bulk"},
 	{"alloca:", "isa"},
 	{"stacksave:", "isa"},
 	{"stackrestore:", "isa"},

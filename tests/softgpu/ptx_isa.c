@@ -107,6 +107,12 @@ static void test_atomics(void)
 
 static void test_functions(void)
 {
+	gives_words("an array as long as its initialiser",
+		    HEAD ".global .u32 v[] = {11, 22, 33};\n.global .u32 w;\n" BODY(
+			    "ld.global.u32 %r1, [v+8]; st.global.u32 [%a], %r1; mov.u64 %d1, w; mov.u64 %d2, v; sub.u64 %d1, "
+			    "%d1, %d2; "
+			    "st.global.u32 [%a+4], %d1;"),
+		    WORDS(33, 12));
 	gives_words("parameters in registers, and arguments that are registers or constants",
 		    HEAD
 		    ".func (.reg .b32 r) sum(.reg .b32 x, .reg .b64 y, .param .b32 z) {\n.reg .b32 %r<4>; ld.param.u32 %r1, [z]; "
@@ -134,8 +140,7 @@ static void test_functions(void)
 					      "%r6, %r3, 32; sub.u32 %r5, %r6, "
 					      "%r5; st.global.u32 [%a+8], %r5;"),
 		    WORDS(32 + 24 + 16 + 8, 0, 0));
-	is_int(run(HEAD BODY("mov.u64 %d1, 0x10000000; alloca.u64 %d2, %d1;"), 1), PTX_STACK,
-	       "an alloca beyond the stack");
+	is_int(run(HEAD BODY("mov.u64 %d1, 0x10000000; alloca.u64 %d2, %d1;"), 1), PTX_STACK, "an alloca beyond the stack");
 }
 
 /* What the video instructions' descriptions say, for a few with every kind of selector. */
