@@ -28,7 +28,8 @@ $(B)/softgpu/ptx/%.o: softgpu/ptx/%.c
 	$(CC) $(CFLAGS) $(PTX_FP) $(PTX_FLAGS_v2) -c -o $@ $<
 
 $(B)/softgpu/ptx/ops_general.o: override CFLAGS += -frounding-math
-$(B)/softgpu/ptx/texture.o $(B)/softgpu/ptx/ops_tex.o: override CFLAGS += $(if $(SANITIZE),,-O3)
+# Its loops over lanes are worth vectors.
+$(B)/softgpu/ptx/texture.o $(B)/softgpu/ptx/ops_tex.o: override CFLAGS += $(if $(SANITIZE),,-O3) -fno-trapping-math
 
 define PTX_LEVEL
 $(B)/softgpu/ptx/%.$(1).o: softgpu/ptx/%.c

@@ -96,48 +96,56 @@ static u32 list_length(const struct tex_ins *t)
 
 HANDLER(tex)
 {
+	const u64 *objects = ARG(const u64, 4);
+	_Alignas(64) f32 lod[WARP];
 	void *list[MAX_LIST];
-	struct object o = {0};
 	struct tex_fetch q;
 	struct tex_ins t;
-	u32 nres;
+	u32 k, rest = em, v[WARP][4];
 
 	memcpy(&t, &i->imm, sizeof(t));
-	nres = t.result == RESULT_F16X2 ? 2 : 4;
 	find_list(w, i, list_length(&t), list);
+	k = t.result == RESULT_F16X2 ? 2 : 4;
 	q = (struct tex_fetch){.dims = t.dims,
 			       .integer = t.integer,
 			       .cube = t.cube,
 			       .layered = t.layered,
 			       .base_level = t.lod == LOD_BASE,
 			       .gather = t.gather};
-	for (u32 rest = em; rest; rest &= rest - 1) {
-		u32 l = (u32)__builtin_ctz(rest), k = nres, v[4];
-		u64 bad;
+	if (t.layered)
+		q.layer = list[k++];
+	for (u32 d = 0; d < t.dims; d++, k++) {
+		q.at[d] = list[k];
+		q.texel[d] = list[k];
+	}
+	if (t.lod == LOD_LEVEL)
+		q.lod = list[k];
+	for (u32 d = 0; d < t.offsets; d++)
+		q.offset[d] = list[list_length(&t) - t.offsets + d];
+	/* Lanes with the same object fetch together; mostly that is all. */
+	while (rest) {
+		u32 first = (u32)__builtin_ctz(rest), same = 0;
+		struct object o = {0};
+		struct tex_fault bad;
 
-		if (!find(w, i, l, false, &o))
+		if (!find(w, i, first, false, &o))
 			return;
-		if (t.layered)
-			q.layer = get_u32(list, k++, l);
-		for (u32 d = 0; d < t.dims; d++, k++) {
-			if (t.integer)
-				q.texel[d] = (s32)get_u32(list, k, l);
-			else
-				q.at[d] = get_f32(list, k, l);
+		LANES same |= (u32)(objects[l] == o.value) << l;
+		same &= rest;
+		rest &= ~same;
+		if (t.lod == LOD_GRAD) {
+			LANES lod[l] = same >> l & 1 ? lod_of(list, k, l, &t, o.t) : 0;
+			q.lod = lod;
 		}
-		if (t.lod == LOD_LEVEL)
-			q.lod = get_f32(list, k++, l);
-		else if (t.lod == LOD_GRAD) {
-			q.lod = lod_of(list, k, l, &t, o.t);
-			k += 2 * t.dims;
-		}
-		for (u32 d = 0; d < t.offsets; d++)
-			q.offset[d] = (s32)get_u32(list, k++, l);
-		if (!ptx_texture_fetch(o.t, &q, v, &bad)) {
-			ptx_raise(w, i, (int)l, PTX_ILLEGAL_ADDRESS, bad, "a texture's memory is gone");
+		if (!ptx_texture_fetch(o.t, &q, same, v, &bad)) {
+			ptx_raise(w, i, (int)bad.lane, PTX_ILLEGAL_ADDRESS, bad.addr, "a texture's memory is gone");
 			return;
 		}
-		put_result(list, l, &t, o.t, v);
+		for (; same; same &= same - 1) {
+			u32 l = (u32)__builtin_ctz(same);
+
+			put_result(list, l, &t, o.t, v[l]);
+		}
 	}
 }
 

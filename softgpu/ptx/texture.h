@@ -42,23 +42,31 @@ const struct ptx_texture *ptx_texture_find(u64 object);
 /* Called around each launch, with 1 and −1. */
 void ptx_texture_launches(int step);
 
-/* One lane's fetch. */
+/* A fetch by the lanes of a warp: each pointer is to a value a lane. */
 struct tex_fetch {
-	f32 at[3];
-	s32 texel[3];  /* instead of at */
-	s32 offset[3]; /* in texels */
-	u32 layer;
-	f32 lod;
-	u8 dims;       /* coordinates used */
-	u8 integer;    /* texel, not at */
-	u8 cube;       /* at is a direction */
-	u8 layered;    /* layer counts */
-	u8 base_level; /* whatever lod, bias and clamps say */
-	u8 gather;     /* 1 + component of the four texels around; 0: a fetch */
+	const f32 *at[3];
+	const s32 *texel[3];  /* instead of at */
+	const s32 *offset[3]; /* in texels; NULL: none */
+	const u32 *layer;
+	const f32 *lod; /* NULL: 0 */
+	u8 dims;	/* coordinates used */
+	u8 integer;	/* texel, not at */
+	u8 cube;	/* at is a direction */
+	u8 layered;	/* layer counts */
+	u8 base_level;	/* whatever lod, bias and clamps say */
+	u8 gather;	/* 1 + component of the four texels around; 0: a fetch */
 };
 
-/* Four channels, or the gathered texels: bits of floats where the texture reads as floats. False: no memory at *@bad. */
-bool ptx_texture_fetch(const struct ptx_texture *t, const struct tex_fetch *q, u32 out[4], u64 *bad);
+struct tex_fault {
+	u32 lane;
+	u64 addr;
+};
+
+/*
+ * Four channels, or the gathered texels, for each lane in @mask: bits of floats where the texture reads as floats. False: there
+ * is no memory.
+ */
+bool ptx_texture_fetch(const struct ptx_texture *t, const struct tex_fetch *q, u32 mask, u32 (*out)[4], struct tex_fault *bad);
 
 /* A texel's channels to and from memory, as formatted surface accesses have them. */
 void ptx_texel_read(const struct ptx_texture *t, const void *mem, u32 out[4]);
