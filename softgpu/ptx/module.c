@@ -368,12 +368,31 @@ static void lower_all(struct load *ld)
 	}
 }
 
+/*
+ * libcudadevrt's functions, when a program was linked with it, are made of system calls of a GPU's own. Those that the engine
+ * provides replace them.
+ */
+static void drop_device_runtime(struct load *ld)
+{
+	for (struct func_ast *f = ld->funcs; f; f = f->next) {
+		char row[128];
+		int n;
+
+		if (!f->has_body || strncmp(f->name, "__cudaCDP2", 10))
+			continue;
+		n = snprintf(row, sizeof(row), "call:%s", f->name);
+		if (n > 0 && (size_t)n < sizeof(row) && ptx_op_find(row, (size_t)n))
+			f->has_body = false;
+	}
+}
+
 /* The heap and the grid barriers must be placed before lowering shows who needs them. */
 static void scan_uses(struct load *ld)
 {
 	for (struct func_ast *f = ld->funcs; f; f = f->next) {
 		/* The device runtime keeps there what a kernel prepares to launch. */
-		if (!f->has_body && (!strcmp(f->name, "malloc") || !strcmp(f->name, "free") || !strncmp(f->name, "__cudaCDP2", 10)))
+		if (!f->has_body &&
+		    (!strcmp(f->name, "malloc") || !strcmp(f->name, "free") || !strncmp(f->name, "__cudaCDP2", 10)))
 			ld->uses_heap = true;
 		for (u32 k = 0; k < f->nins && !ld->uses_envreg; k++)
 			for (u32 o = 0; o < f->ins[k].nops; o++)
@@ -388,6 +407,7 @@ static void load_all(struct load *ld, const char *text, size_t len)
 {
 	lex_init(&ld->lx, text, len);
 	parse_module(ld);
+	drop_device_runtime(ld);
 	scan_uses(ld);
 	place_data(ld);
 	lower_all(ld);

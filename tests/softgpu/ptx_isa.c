@@ -107,6 +107,14 @@ static void test_atomics(void)
 
 static void test_functions(void)
 {
+	gives_words(
+		"functions of a device runtime that was linked in give way to the engine's",
+		HEAD
+		".extern .func (.param .b32 r) __cuda_syscall_x();\n.func (.param .b32 r) __cudaCDP2GetLastError() { call (r), "
+		"__cuda_syscall_x, (); ret; }\n" BODY(
+			".param .b32 q; call (q), __cudaCDP2GetLastError, (); ld.param.u32 %r1, [q]; add.u32 %r1, %r1, 9; "
+			"st.global.u32 [%a], %r1;"),
+		WORDS(9));
 	gives_words("an array as long as its initialiser",
 		    HEAD ".global .u32 v[] = {11, 22, 33};\n.global .u32 w;\n" BODY(
 			    "ld.global.u32 %r1, [v+8]; st.global.u32 [%a], %r1; mov.u64 %d1, w; mov.u64 %d2, v; sub.u64 %d1, "
