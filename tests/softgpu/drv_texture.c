@@ -530,6 +530,51 @@ static void test_mipmap(void)
 	gives(cuMipmappedArrayDestroy(m), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* Each lane of a warp with another object, coordinate and level than its neighbour, and some with none. */
+static void test_mixed(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR desc = {32, 32, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_NORMALIZED_COORDINATES);
+	CUDA_RESOURCE_DESC r = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY};
+	CUmipmappedArray m[2];
+	CUtexObject t[2];
+	static float texels[32 * 32];
+	CUfunction f;
+	int bad = 0;
+
+	d.maxMipmapLevelClamp = 100;
+	for (int k = 0; k < 2; k++) {
+		must(cuMipmappedArrayCreate(&m[k], &desc, 6));
+		for (int l = 0; l < 6; l++) {
+			CUarray level;
+
+			for (int i = 0; i < 32 * 32; i++)
+				texels[i] = (float)(k * 100000 + l * 10000 + i % (32 >> l) * 100 + i / (32 >> l));
+			must(cuMipmappedArrayGetLevel(&level, m[k], l));
+			fill(level, texels, (size_t)(32 >> l) * 4, 32 >> l, 1);
+		}
+		r.res.mipmap.hMipmappedArray = m[k];
+		must(cuTexObjectCreate(&t[k], &r, &d, NULL));
+	}
+	for (n = 0; n < 32; n++)
+		at[n] = (struct at){((float)n + 0.5f) / 32, ((float)(n * 7 % 32) + 0.5f) / 32, 0, (float)(n * 5 % 6), 0};
+	must(cuModuleGetFunction(&f, module, "fetch_mixed"));
+	must(cuMemcpyHtoD(coords, at, sizeof(at[0]) * 32));
+	must(cuMemsetD32(results, 0, 32 * 4));
+	must(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, (void *[]){&t[0], &t[1], &coords, &results, &n}, NULL));
+	must(cuMemcpyDtoH(got, results, sizeof(got[0]) * 32));
+	for (int i = 0; i < 32; i++) {
+		int l = i * 5 % 6;
+
+		bad += got[i][0] != (float)(i % 3 == 2 ? 0 : (i & 1) * 100000 + l * 10000 + (i >> l) * 100 + (i * 7 % 32 >> l));
+	}
+	is_int(bad, 0, "lanes with objects and levels of their own");
+	for (int k = 0; k < 2; k++) {
+		must(cuTexObjectDestroy(t[k]));
+		must(cuMipmappedArrayDestroy(m[k]));
+	}
+}
+
 static void test_more_forms(void)
 {
 	CUDA_TEXTURE_DESC d = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
@@ -815,6 +860,7 @@ int main(void)
 	test_layers();
 	test_cube();
 	test_mipmap();
+	test_mixed();
 	test_more_forms();
 	test_surfaces();
 	test_refusals();

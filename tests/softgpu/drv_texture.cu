@@ -26,6 +26,16 @@ EACH(fetch_cube, float4, texCubemap<float4>(t, c[i].x, c[i].y, c[i].z))
 EACH(fetch_cube_layer, float4, texCubemapLayered<float4>(t, c[i].x, c[i].y, c[i].z, c[i].layer))
 EACH(gather, float4, tex2Dgather<float4>(t, c[i].x, c[i].y, 1))
 
+// The lanes of a warp with objects, levels and branches of their own.
+extern "C" __global__ void fetch_mixed(cudaTextureObject_t t, cudaTextureObject_t u, const at *c, float4 *out, int n)
+{
+	int i = threadIdx.x;
+
+	if (i >= n || i % 3 == 2)
+		return;
+	out[i] = tex2DLod<float4>(i & 1 ? u : t, c[i].x, c[i].y, c[i].lod);
+}
+
 // Forms that CUDA C++ has no name for.
 extern "C" __global__ void fetch_2d_offset(cudaTextureObject_t t, const at *c, float4 *out, int n)
 {
