@@ -54,12 +54,22 @@ comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
 PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
-	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk
+	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -ffp-contract=off -frounding-math -MF $(B)/softgpu/ptx/test_$*.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a \
 		$(if $(filter $*,$(PTX_CASES)),-Wl$(comma)--wrap=ptx_op_find) -lm -lpthread
+
+# CUDA's headers convert on the host: the references of ptx_small.
+$(B)/softgpu/ptx/small_ref.o: tests/softgpu/ptx_small_ref.cpp
+	@mkdir -p $(@D)
+	$(CUDA_HOME)/bin/nvcc -c -O1 -o $@ $<
+
+$(B)/tests/softgpu-ptx_small: tests/softgpu/ptx_small.c $(B)/softgpu/ptx/small_ref.o $(B)/softgpu/libptx.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -ffp-contract=off -MF $(B)/softgpu/ptx/test_small.d $(LDFLAGS) -o $@ $< $(B)/softgpu/ptx/small_ref.o \
+		$(B)/softgpu/libptx.a -Wl$(comma)--wrap=ptx_op_find -lstdc++ -lm -lpthread
 
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx

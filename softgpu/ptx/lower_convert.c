@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "softgpu/ptx/lower.h"
+#include "softgpu/ptx/small.h"
 
 static enum rclass sig_cls(char c)
 {
@@ -46,6 +47,100 @@ static bool legal(struct lower *lo, enum type d, enum type s, u64 flags)
 	return !from_int && type_size(s) < type_size(d) ? none : fp;
 }
 
+static bool tiny(enum type t)
+{
+	return t == TY_E4M3X2 || t == TY_E5M2X2 || t == TY_E3M2X2 || t == TY_E2M3X2 || t == TY_E2M1X2 || t == TY_UE8M0X2;
+}
+
+/* Two short floats to a pair of 16-bit floats. */
+static void unpack_tiny(struct lower *lo, struct small s, enum type dt)
+{
+	struct ins *i;
+	s32 a;
+
+	if (!mod(lo, "rn") || dt != (s.from == TY_UE8M0X2 ? TY_BF16X2 : TY_F16X2) || (s.flags & SF_SATFINITE) ||
+	    (s.from == TY_UE8M0X2 && s.flags))
+		lower_unsupported(lo, NULL);
+	mods_done(lo);
+	need_ops(lo, 2, 2);
+	a = src(lo, &lo->p->ops[1], 'h');
+	s.bits = s.from == TY_E2M1X2 ? 4 : 8;
+	i = emit_op(lo, "small:unpacked");
+	i->imm = small_pack(s);
+	set_use(lo, i, 1, a);
+	set_def(lo, i, 0, dst(lo, &lo->p->ops[0], 'w'));
+}
+
+/* Which rounding goes with which result; .satfinite is a must for 8, 6 and 4 bits. */
+static bool short_form(struct small *s, enum type dt, enum type st, struct lower *lo)
+{
+	bool rn = mod(lo, "rn"), rz = mod(lo, "rz"), rp = mod(lo, "rp"), rna = mod(lo, "rna"), rs = mod(lo, "rs");
+
+	s->rnd = rn ? RND_N : rz ? RND_Z : rp ? RND_P : rna ? RND_NA : RND_S;
+	if (rn + rz + rp + rna + rs != 1)
+		return false;
+	if (dt == TY_UE8M0X2)
+		return (rz || rp) && !(s->flags & SF_RELU) && (st == TY_F32 || st == TY_BF16X2);
+	if (tiny(dt))
+		return rn && (s->flags & SF_SATFINITE) && (st == TY_F32 || st == TY_F16X2 || st == TY_BF16X2);
+	if (dt == TY_TF32)
+		return st == TY_F32 && (rn || rz || (rna && !(s->flags & SF_RELU)));
+	return st == TY_F32 && (rn || rz || (rs && (dt == TY_F16X2 || dt == TY_BF16X2)));
+}
+
+/* Conversions that have .relu, .satfinite, random bits, or short floats. */
+static void to_short(struct lower *lo, struct small s, enum type dt, enum type st)
+{
+	const struct opnd *o = lo->p->ops;
+	bool pair = st != TY_F32, two = !pair && (tiny(dt) || dt == TY_F16X2 || dt == TY_BF16X2);
+	u32 n = 2 + two + (s.rnd == RND_S);
+	s32 a, b = 0, r = 0;
+	struct ins *i;
+
+	mods_done(lo);
+	need_ops(lo, n, n);
+	s.from = (u8)st;
+	s.to = dt == TY_F16X2 ? TY_F16 : dt == TY_BF16X2 ? TY_BF16 : (u8)dt;
+	s.bits = dt == TY_E2M1X2 ? 4 : tiny(dt) ? 8 : 16;
+	s.flags |= (two ? SF_TWO : 0) | (!tiny(dt) && type_size(dt) == 4 ? SF_WIDE : 0);
+	a = src(lo, &o[1], pair ? 'w' : 'f');
+	if (two)
+		b = src(lo, &o[2], 'f');
+	if (s.rnd == RND_S)
+		r = src(lo, &o[n - 1], 'w');
+	i = emit_op(lo, pair ? "small:pair" : "small:f32");
+	i->imm = small_pack(s);
+	set_use(lo, i, 1, a);
+	if (two)
+		set_use(lo, i, 2, b);
+	if (s.rnd == RND_S)
+		set_use(lo, i, 3, r);
+	set_def(lo, i, 0, dst(lo, &o[0], s.flags & SF_WIDE ? 'w' : 'h'));
+}
+
+static bool lower_short(struct lower *lo)
+{
+	enum type dt = mod_type(lo, 0), st = mod_type(lo, 1);
+	struct small s = {.from = (u8)st};
+
+	s.flags = (mod(lo, "relu") ? SF_RELU : 0) | (mod(lo, "satfinite") ? SF_SATFINITE : 0);
+	if (tiny(st)) {
+		unpack_tiny(lo, s, dt);
+		return true;
+	}
+	/* The plain forms of 16-bit results have handlers of their own. */
+	if (!tiny(dt) && dt != TY_TF32 && dt != TY_F16X2 && dt != TY_BF16X2 &&
+	    !(st == TY_F32 && (dt == TY_F16 || dt == TY_BF16) && s.flags)) {
+		if (s.flags)
+			lower_unsupported(lo, NULL);
+		return false;
+	}
+	if (!short_form(&s, dt, st, lo))
+		lower_unsupported(lo, NULL);
+	to_short(lo, s, dt, st);
+	return true;
+}
+
 void lower_cvt(struct lower *lo)
 {
 	const struct op_row *row = ptx_op_find(lo->p->op, lo->p->len);
@@ -56,6 +151,8 @@ void lower_cvt(struct lower *lo)
 	struct ins *i;
 	s32 d, a;
 
+	if (!row && lower_short(lo))
+		return;
 	if (lo->p->nops != 2) {
 		lower_form(lo);
 		return;

@@ -41,4 +41,26 @@ static inline f32 minifloat_decode(u32 v, struct minifloat f)
 	return bits_f32(r == 0x7fffffff ? r : r | sign << 31);
 }
 
+/* To nearest even; beyond the largest magnitude that one; NaN is NaN where there is one, else the largest magnitude. */
+static inline u32 minifloat_encode(f32 v, struct minifloat f)
+{
+	u32 u = f32_bits(v), sign = u >> 31 << (f.bits - 1), mag = u & 0x7fffffff, n;
+	u32 least = (128 - f.bias) << 23; /* the smallest normal number */
+
+	if (mag > 0x7f800000)
+		return f.bits == 8 ? 0x7f : f.most;
+	if (mag >= least) {
+		u32 cut = 23 - f.mbits;
+
+		n = (mag + (1u << (cut - 1)) - 1 + (mag >> cut & 1)) >> cut;
+		n -= (127 - f.bias) << f.mbits;
+	} else {
+		/* adding a number whose last bit is the format's smallest step rounds to such steps */
+		f32 big = bits_f32((127 + 1 - f.bias - f.mbits + 23) << 23);
+
+		n = f32_bits(bits_f32(mag) + big) - f32_bits(big);
+	}
+	return sign | (n > f.most ? f.most : n);
+}
+
 #endif

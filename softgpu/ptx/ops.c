@@ -9,11 +9,11 @@
 
 #define DECLARE(t) extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
 TABLES(DECLARE)
-extern const struct op_row ptx_ops_device[], ptx_ops_video[], ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[], ptx_ops_async[], ptx_ops_bulk[], ptx_ops_tex[];
+extern const struct op_row ptx_ops_device[], ptx_ops_video[], ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[], ptx_ops_async[], ptx_ops_bulk[], ptx_ops_minifloat[], ptx_ops_tex[];
 
 #define ROW(t) {ptx_ops_##t##_v2, ptx_ops_##t##_v3, ptx_ops_##t##_v4},
 static const struct op_row *const by_level[][3] = {TABLES(ROW)};
-static const struct op_row *const common[] = {ptx_ops_device, ptx_ops_video, ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async, ptx_ops_bulk, ptx_ops_tex};
+static const struct op_row *const common[] = {ptx_ops_device, ptx_ops_video, ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async, ptx_ops_bulk, ptx_ops_minifloat, ptx_ops_tex};
 
 struct entry {
 	const char *name;

@@ -293,59 +293,6 @@ HANDLER(cvt_general)
 	}
 }
 
-/* 8-bit floats: e4m3 has no infinity and one NaN, e5m2 is the upper half of f16. Saturating, to nearest even. */
-static u8 to_fp8(f32 f, u32 mbits)
-{
-	u32 ebits = 7 - mbits, bias = (1u << (ebits - 1)) - 1, sign = f32_bits(f) >> 24 & 0x80, most = mbits == 3 ? 0x7e : 0x7b;
-	f64 x = fabs((f64)f), unit;
-	int e;
-
-	if (f != f)
-		return 0x7f;
-	if (!x)
-		return (u8)sign;
-	if (isinf(f))
-		return (u8)(sign | most);
-	frexp(x, &e);
-	e = e - 1 < 1 - (int)bias ? 1 - (int)bias : e - 1;
-	unit = ldexp(1, e - (int)mbits);
-	/* the significand in units; a carry runs into the exponent by itself */
-	u32 n = (u32)rint(x / unit) + ((u32)(e + (int)bias - 1) << mbits);
-
-	return (u8)(sign | (n > most ? most : n));
-}
-
-static f32 from_fp8(u8 v, u32 mbits)
-{
-	u32 ebits = 7 - mbits, bias = (1u << (ebits - 1)) - 1, e = v >> mbits & ((1u << ebits) - 1), m = v & ((1u << mbits) - 1);
-	f32 r;
-
-	if ((mbits == 3 && (v & 0x7f) == 0x7f) || (mbits == 2 && e == 31 && m))
-		return bits_f32(0x7fffffff);
-	if (mbits == 2 && e == 31)
-		r = bits_f32(0x7f800000);
-	else
-		r = e ? ldexpf((f32)(m | 1u << mbits), (int)e - (int)bias - (int)mbits)
-		      : ldexpf((f32)m, 1 - (int)bias - (int)mbits);
-	return v & 0x80 ? -r : r;
-}
-
-static f32 relu_if(f32 f, bool relu)
-{
-	return !relu || f > 0 || f != f ? f : 0;
-}
-
-#define FP8(nm, mbits)                                                                                                           \
-	OP_LANE_FUNC(nm##_f32, "", "", u16, f32, f32, f32, (u32)to_fp8(a, mbits) << 8 | to_fp8(b, mbits))                        \
-	OP_LANE_FUNC(nm##_relu_f32, "", "", u16, f32, f32, f32,                                                                  \
-		     (u32)to_fp8(relu_if(a, true), mbits) << 8 | to_fp8(relu_if(b, true), mbits))                                \
-	OP_LANE_FUNC(nm##_f16, "", "", u16, u32, u32, u32,                                                                       \
-		     to_fp8(f16_to_f32((u16)a), mbits) | (u32)to_fp8(f16_to_f32((u16)(a >> 16)), mbits) << 8)                    \
-	OP_LANE_FUNC(f16_##nm, "", "", u32, u16, u16, u16,                                                                       \
-		     f32_to_f16(from_fp8((u8)a, mbits)) | (u32)f32_to_f16(from_fp8((u8)(a >> 8), mbits)) << 16)
-FP8(e4m3, 3)
-FP8(e5m2, 2)
-
 /* To a shorter format from f32, with .relu and .satfinite: a NaN stays one, whatever its sign. */
 static u32 shorten(f32 a, enum type t, u64 flags)
 {
@@ -420,14 +367,7 @@ const struct op_row ptx_ops_general[] = {
 		RND32(div, "div", "fff") RND32(rcp, "rcp", "ff") RND32(sqrt, "sqrt", "ff") RND64(add, "add", "FFF")
 			RND64(sub, "sub", "FFF") RND64(mul, "mul", "FFF") RND64(fma, "{fma,mad}", "FFFF") RND64(div, "div", "FFF")
 				RND64(rcp, "rcp", "FF")
-					RND64(sqrt, "sqrt", "FF"){"cvt.rn.satfinite.e4m3x2.f32", "hff", e4m3_f32, 0},
-	{"cvt.rn.satfinite.e5m2x2.f32", "hff", e5m2_f32, 0},
-	{"cvt.rn.satfinite.relu.e4m3x2.f32", "hff", e4m3_relu_f32, 0},
-	{"cvt.rn.satfinite.relu.e5m2x2.f32", "hff", e5m2_relu_f32, 0},
-	{"cvt.rn.satfinite.e4m3x2.f16x2", "hw", e4m3_f16, 0},
-	{"cvt.rn.satfinite.e5m2x2.f16x2", "hw", e5m2_f16, 0},
-	{"cvt.rn.f16x2.e4m3x2", "wh", f16_e4m3, 0},
-	{"cvt.rn.f16x2.e5m2x2", "wh", f16_e5m2, 0},
+					RND64(sqrt, "sqrt", "FF")
 	{"cvt.pack.sat.u8.s32.b32", "wwww", pack_u8, 0},
 	{"cvt.pack.sat.s8.s32.b32", "wwww", pack_s8, 0},
 	{"cvt.pack.sat.u4.s32.b32", "wwww", pack_u4, 0},
