@@ -470,6 +470,82 @@ static void test_refused(void)
 	}
 }
 
+/* wmma of 4 bits and of one, and the moves of byte matrices, as PTX of their own: (a, b, c) and (in, out). */
+static const char small_text[] = ".version 9.0\n.target sm_120a\n.address_size 64\n"
+#define WMMA(name, k, type, op)                                                                                                  \
+	".visible .entry " name                                                                                                  \
+	"(.param .u64 a, .param .u64 b, .param .u64 c)\n{\n.reg .b32 %x, %y, %z<2>; .reg .b64 %p, %q, %r;\n"                     \
+	"ld.param.u64 %p, [a]; ld.param.u64 %q, [b]; ld.param.u64 %r, [c];\n"                                                    \
+	"wmma.load.a.sync.aligned.row." k ".global." type " {%x}, [%p], 256;\n"                                                  \
+	"wmma.load.b.sync.aligned.col." k ".global." type " {%y}, [%q], 256;\n"                                                  \
+	"wmma.load.c.sync.aligned.row." k ".global.s32 {%z0, %z1}, [%r], 8;\n"                                                   \
+	"wmma.mma" op ".sync.aligned.row.col." k ".s32." type "." type ".s32 {%z0, %z1}, {%x}, {%y}, {%z0, %z1};\n"              \
+	"wmma.store.d.sync.aligned.col." k ".global.s32 [%r], {%z0, %z1}, 8;\nret;\n}\n"
+	WMMA("s4", "m8n8k32", "s4", "")
+		WMMA("b1", "m8n8k128", "b1",
+		     ".xor.popc") ".visible .entry bytes(.param .u64 in, .param .u64 out)\n{\n.shared .align 16 .b8 s[512]; "
+				  ".shared .align 16 .b8 t[512];\n"
+				  ".reg .b32 %l, %a, %r<4>, %v<4>; .reg .b64 %p, %q, %o;\nmov.u32 %l, %laneid; shl.b32 %l, %l, "
+				  "4; cvt.u64.u32 %o, %l;\n"
+				  "ld.param.u64 %p, [in]; ld.param.u64 %q, [out]; add.s64 %p, %p, %o; add.s64 %q, %q, %o;\n"
+				  "ld.global.v4.u32 {%v0, %v1, %v2, %v3}, [%p]; mov.u32 %a, s; add.u32 %a, %a, %l;\n"
+				  "st.shared.v4.u32 [%a], {%v0, %v1, %v2, %v3}; bar.warp.sync -1;\n"
+				  "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%r0, %r1, %r2, %r3}, [%a];\n"
+				  "st.global.v4.u32 [%q], {%r0, %r1, %r2, %r3}; mov.u32 %a, t; add.u32 %a, %a, %l;\n"
+				  "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%a], {%r0, %r1, %r2, %r3}; bar.warp.sync -1;\n"
+				  "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a]; st.global.v4.u32 [%q+512], {%v0, %v1, %v2, "
+				  "%v3};\nret;\n}\n";
+
+static void test_small(void)
+{
+	struct ptx_module *m = test_must_load(small_text);
+	uint8_t *a = test_alloc(2048), *b = test_alloc(2048), *out = test_alloc(1024);
+	int32_t *c = test_alloc(256), was[64];
+	void *p[3] = {a, b, c}, *q[2] = {a, out};
+
+	for (u32 bits = 4; bits; bits = bits == 4 ? 1 : 0) {
+		u32 k = bits == 4 ? 32 : 128, pitch = 256 * bits / 8, bad = 0;
+
+		for (u32 i = 0; i < 2048; i++) {
+			a[i] = (uint8_t)rng();
+			b[i] = (uint8_t)rng();
+		}
+		for (u32 i = 0; i < 64; i++)
+			was[i] = c[i] = (int32_t)(rng() % 1000);
+		bad += test_launch(ptx_module_kernel(m, bits == 4 ? "s4" : "b1"), 1, 32, p) != PTX_OK;
+		for (u32 r = 0; r < 8; r++)
+			for (u32 j = 0; j < 8; j++) {
+				int32_t want = was[r * 8 + j];
+
+				for (u32 e = 0; e < k; e++) {
+					int x = a[r * pitch + e * bits / 8] >> (e * bits % 8),
+					    y = b[j * pitch + e * bits / 8] >> (e * bits % 8);
+
+					want += bits == 4 ? (((x & 15) ^ 8) - 8) * (((y & 15) ^ 8) - 8) : (x ^ y) & 1;
+				}
+				bad += c[j * 8 + r] != want;
+			}
+		ok(!bad, "wmma of %u bits", bits);
+	}
+	{
+		u32 loads = 0, stores = 0;
+
+		if (test_launch(ptx_module_kernel(m, "bytes"), 1, 32, q) != PTX_OK)
+			loads++;
+		for (u32 l = 0; l < 32; l++)
+			for (u32 k = 0; k < 4; k++)
+				for (u32 e = 0; e < 4; e++) {
+					uint8_t v = out[l * 16 + k * 4 + e];
+
+					loads += v != a[(16 * (k / 2) + 4 * (l % 4) + e) * 16 + l / 4 + 8 * (k % 2)];
+					stores += v != out[512 + (8 * k + 2 * (l % 4) + e % 2) * 16 + l / 4 + 8 * (e / 2)];
+				}
+		ok(!loads, "ldmatrix of two 16×16 matrices of bytes, transposed");
+		ok(!stores, "stmatrix of four 16×8 matrices of bytes");
+	}
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	static char text[1 << 19], op[160];
@@ -506,6 +582,7 @@ int main(void)
 		if (has_884(k))
 			run_884(m, k);
 	test_refused();
+	test_small();
 	ptx_module_free(m);
 	return tap_done();
 }
