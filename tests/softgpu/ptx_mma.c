@@ -44,6 +44,19 @@ static double float_value(u32 v, enum elem e)
 	return v >> (exp + mant) & 1 ? -r : r;
 }
 
+/* The one f16 or bf16 with the value (@n − 16) / 4. */
+static u32 quarter(u32 n, enum elem e)
+{
+	static u32 found[2][33];
+	u32 inf = e == F16 ? 0x7c00 : 0x7f80, *at = &found[e == F16][n];
+
+	while (n != 16 && !*at)
+		for (u32 b = 1; b < 0x10000 && !*at; b++)
+			if ((b & inf) != inf && float_value(b, e) == ((int)n - 16) / 4.0)
+				*at = b;
+	return *at;
+}
+
 /* A random element: its bits and its value. Floats are such that all sums are exact. */
 static double pick(enum elem e, u64 *bits)
 {
@@ -60,13 +73,8 @@ static double pick(enum elem e, u64 *bits)
 	case F16:
 	case BF16:
 		v = ((int)(r % 33) - 16) / 4.0;
-		for (*bits = 0; *bits < 0x10000; ++*bits) { /* the one f16 or bf16 that has the value */
-			if (e == F16 && (*bits & 0x7c00) != 0x7c00 && float_value((u32)*bits, F16) == v)
-				return v;
-			if (e != F16 && (*bits & 0x7f80) != 0x7f80 && float_value((u32)*bits, BF16) == v)
-				break;
-		}
-		if (e != BF16)
+		*bits = quarter(r % 33, e == F16 ? F16 : BF16);
+		if (e != F16 && e != BF16)
 			*bits <<= 16;
 		return v;
 	case E4M3:
