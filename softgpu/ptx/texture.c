@@ -167,6 +167,7 @@ struct footprint {
 	const struct ptx_image *im;
 	s32 i[3][2];
 	f32 a[3];
+	bool mapped; /* all of the image is: no texel needs a check */
 	u64 bad;
 };
 
@@ -182,7 +183,7 @@ static inline bool texel(struct footprint *f, s64 i, s64 j, s64 k, u32 out[4])
 			memcpy(out, t->border, 16);
 		return true;
 	}
-	if (!t->stays && !softgpu_mapped(addr, t->texel)) {
+	if (!f->mapped && !softgpu_mapped(addr, t->texel)) {
 		f->bad = addr;
 		return false;
 	}
@@ -288,6 +289,9 @@ static inline bool fetch_lane(struct footprint *f, const struct tex_fetch *q, s6
 	return true;
 }
 
+/* Linear memory up to this is looked at as a whole: one look at each granule, where each lane's texels have one each. */
+#define WHOLE_MAX (64ull << 20)
+
 static bool fetch_level(const struct ptx_texture *t, const struct tex_fetch *q, u32 level, u32 mask, u32 (*out)[4],
 			struct tex_fault *bad)
 {
@@ -298,6 +302,7 @@ static bool fetch_level(const struct ptx_texture *t, const struct tex_fetch *q, 
 	u32 dims = q->cube ? 2 : q->dims < t->dims ? q->dims : t->dims, face[WARP] = {0};
 	_Alignas(64) f32 st[2][WARP] = {{0}};
 	const f32 *at[3] = {q->at[0], q->at[1], q->at[2]};
+	bool mapped = t->stays || (im->plane <= WHOLE_MAX && softgpu_mapped(im->base, im->plane));
 	struct axis ax[3];
 
 	for (u32 rest = q->cube ? mask : 0; rest; rest &= rest - 1) {
@@ -313,7 +318,7 @@ static bool fetch_level(const struct ptx_texture *t, const struct tex_fetch *q, 
 		find_axis(t, q, at[d], d, size[d], linear, seamless ? (u32)ADDR_NONE : mode_of(t, d), &ax[d]);
 	for (u32 rest = mask; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest);
-		struct footprint f = {.t = t, .im = im};
+		struct footprint f = {.t = t, .im = im, .mapped = mapped};
 		s64 plane = 0;
 
 		for (u32 d = 0; d < dims; d++) {
