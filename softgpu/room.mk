@@ -57,13 +57,13 @@ $(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
 
 ALL += $(B)/tests/libnulldrv.so
 
-SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_texture drv_graph
+SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_array drv_texture drv_graph
 
 $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c $(B)/lib/libsoftgpu.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SOFTGPU_CFLAGS) $(LDFLAGS) $< -o $@ -L$(B)/lib -lsoftgpu -Wl,-rpath,'$$ORIGIN/../lib' -lpthread -lm
 
-$(B)/tests/softgpu-drv_texture: $(B)/tests/softgpu-drv_texture.ptx
+$(B)/tests/softgpu-drv_texture $(B)/tests/softgpu-drv_array: $(B)/tests/softgpu-drv_texture.ptx tests/softgpu/texture.h tests/softgpu/texture_ref.h
 
 $(B)/tests/softgpu-drv_%.ptx: tests/softgpu/drv_%.cu
 	@mkdir -p $(@D)

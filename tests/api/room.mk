@@ -35,7 +35,7 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libcublas.so.13 \
 		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread -lm
 
-$(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx tests/softgpu/drv_texture.c
+$(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx $(addprefix tests/softgpu/,drv_array.c drv_texture.c texture.h texture_ref.h)
 
 # Our libnvrtc finds what stands for NVIDIA's in the program's own run path.
 $(B)/tests/fake/libnvrtc.so.13: tests/api/fake_nvrtc.c

@@ -4,9 +4,8 @@
 
 #undef must
 #define OVER_SERVER
-#define main driver_tests
+#include "tests/softgpu/drv_array.c"
 #include "tests/softgpu/drv_texture.c"
-#undef main
 
 #define W 1000u
 #define H 700u
@@ -263,7 +262,7 @@ int main(void)
 	serve(NULL, 2);
 	host = malloc(2048 * H * D);
 	other = malloc(1 << 16);
-	primary();
+	begin();
 	a = make(W, H, D, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0);
 	whole(a, host, W, false, "an array of 3.5 MB, pageable");
 	whole(a, host, 2048, false, "with a pitch");
@@ -277,6 +276,7 @@ int main(void)
 	peers();
 	contexts();
 	references();
-	/* Ends with the program's result. */
-	return driver_tests();
+	array_tests();
+	texture_tests();
+	return tap_done();
 }
