@@ -29,7 +29,9 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct entry *entries;
 static uint32_t nentries, free_entry = NO_ENTRY;
 static _Atomic uint64_t expected; /* calls that the server will make, as far as we know: while there are none, nobody listens */
-static bool listening;		  /* the thread is there */
+static bool
+	listen_on; /* a context went with calls that were expected: some may still come, and hold it until they are answered */
+static bool listening; /* the thread is there */
 
 int hostfunc_new(const struct hostfunc *f, uint64_t *id)
 {
@@ -89,11 +91,13 @@ void hostfunc_drop_context(struct rgpu_obj *context)
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < nentries; i++)
 		if (entries[i].gen & 1 && entries[i].f.context == context) {
+			listen_on = listen_on || entries[i].pending;
 			expected -= entries[i].pending;
 			entries[i].pending = 0;
 			if (entries[i].f.once)
 				free_locked(i);
 		}
+	pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -104,9 +108,12 @@ static bool take(uint64_t id, struct hostfunc *out)
 
 	pthread_mutex_lock(&lock);
 	e = find(id);
+	/* What is not expected went with its context. */
+	if (e && !e->pending)
+		e = NULL;
 	if (e) {
 		*out = e->f;
-		e->pending -= e->pending > 0;
+		e->pending--;
 		if (out->once)
 			free_locked((uint32_t)id);
 	}
@@ -201,7 +208,7 @@ static void *listen_main(void *arg)
 		struct hostfunc f = {0};
 
 		pthread_mutex_lock(&lock);
-		while (!expected)
+		while (!expected && !listen_on)
 			pthread_cond_wait(&more, &lock);
 		pthread_mutex_unlock(&lock);
 		if (next(s, &id, &number, &status))
