@@ -140,7 +140,7 @@ CUresult ctx_activate(struct ctx *c)
 
 	c->lives = 1 + atomic_fetch_add(&life, 1);
 	atomic_store(&c->error, CUDA_SUCCESS);
-	c->cancel = 0;
+	__atomic_store_n(&c->cancel, 0, __ATOMIC_RELAXED);
 	c->peers = 0;
 	memcpy(c->limit, default_limit, sizeof(c->limit));
 	c->cache = CU_FUNC_CACHE_PREFER_NONE;
@@ -185,7 +185,7 @@ void ctx_fail(struct ctx *c, CUresult error)
 
 	/* As on a GPU, whatever else of it runs is ended, too. */
 	if (atomic_compare_exchange_strong(&c->error, &none, error)) {
-		c->cancel = 1;
+		__atomic_store_n(&c->cancel, 1, __ATOMIC_RELAXED);
 		sched_wake_ctx(c);
 	}
 }

@@ -355,7 +355,7 @@ static enum run back_edge(struct warp *w)
 		return RUN_DONE;
 	if (atomic_load_explicit(&l->stop, memory_order_relaxed))
 		return RUN_STOP;
-	if (l->p->cancel && *l->p->cancel) {
+	if (l->p->cancel && __atomic_load_n(l->p->cancel, __ATOMIC_RELAXED)) {
 		ptx_raise(w, NULL, -1, PTX_CANCELLED, 0, "the launch was cancelled");
 		return RUN_STOP;
 	}

@@ -157,7 +157,7 @@ static enum run block_pass(struct block *b)
 	const struct launch *l = b->l;
 	u32 left = 0;
 
-	if (l->p->cancel && *l->p->cancel) {
+	if (l->p->cancel && __atomic_load_n(l->p->cancel, __ATOMIC_RELAXED)) {
 		ptx_raise(&b->warps[0], NULL, -1, PTX_CANCELLED, 0, "the launch was cancelled");
 		return RUN_STOP;
 	}
