@@ -61,6 +61,7 @@ static const struct {
 	{"stacksave:", "isa"},
 	{"stackrestore:", "isa"},
 	{"aligned:", "isa"},
+	{"small:", "small"},
 	{"video:", "isa"},
 	{"lop3:", "int"},
 	/* tested where they are of use */
