@@ -17,7 +17,6 @@ struct step {
 };
 
 struct plan {
-	struct graph_exec *exec; /* NULL: a conditional's body */
 	struct gflat flat;
 	struct step *step;
 	unsigned int nsteps;
@@ -438,7 +437,6 @@ CUresult gb_exec_new(struct graph_exec *x, struct gnode **bad)
 
 	*bad = NULL;
 	TRY(plan_make(x->graph, &p));
-	p->exec = x;
 	x->priv = p;
 	return CUDA_SUCCESS;
 }

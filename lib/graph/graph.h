@@ -104,7 +104,7 @@ struct gguest {
 };
 
 /* Takes what the program gave, checked; @old, unless NULL, has what a change keeps. */
-CUresult gparams_take(struct gparams *out, const CUgraphNodeParams *p, const struct gparams *old, struct graph *graph);
+CUresult gparams_take(struct gparams *out, const CUgraphNodeParams *p, const struct gparams *old);
 void gparams_show(const struct gparams *g, CUgraphNodeParams *p);
 CUresult gparams_copy(struct gparams *to, const struct gparams *from, bool exec);
 bool gparams_equal(const struct gparams *a, const struct gparams *b);
@@ -150,7 +150,6 @@ struct graph {
 	unsigned int nuse;
 	CUgraphConditionalHandle *cond; /* handles made for it */
 	unsigned int ncond;
-	void *priv; /* the backend's */
 };
 
 struct graph *graph_new(void); /* NULL: no memory; no handle yet */

@@ -253,11 +253,10 @@ static CUresult take(struct gparams *g, const CUgraphNodeParams *p, const struct
 	}
 }
 
-CUresult gparams_take(struct gparams *out, const CUgraphNodeParams *p, const struct gparams *old, struct graph *graph)
+CUresult gparams_take(struct gparams *out, const CUgraphNodeParams *p, const struct gparams *old)
 {
 	CUresult r;
 
-	(void)graph;
 	*out = (struct gparams){.type = p->type};
 	if (old && old->type != p->type)
 		return CUDA_ERROR_INVALID_VALUE;

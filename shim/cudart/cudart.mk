@@ -6,7 +6,7 @@ CUDART_CFLAGS := -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations
 
 # Files whose functions take the default stream are compiled for both of its kinds.
 CUDART_TWICE := graph_launch launch copy copy2d copy3d copyarray batch order entry
-CUDART_ONCE := box graph graph_node graph_exec array channel texture drv init error register config kind memory peer func device props stream library pool absent unsupported
+CUDART_ONCE := box graph graph_node graph_params graph_exec array channel texture drv init error register config kind memory peer func device props stream library pool absent unsupported
 CUDART_OBJS := $(CUDART_ONCE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.o) $(CUDART_TWICE:%=$(CUDART)/%.ptsz.o)
 
 $(CUDART)/%.ptsz.o: shim/cudart/%.c
