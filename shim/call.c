@@ -118,7 +118,7 @@ void *rgpu_begin(struct rgpu_call *c, uint8_t flags, unsigned nseg, size_t body)
 		return NULL;
 	}
 	if (shared_any() && c->context && shared_before(c->op)) {
-		c->status = shared_push(c->session, false);
+		c->status = shared_push_for(c->session, c->op);
 		if (c->status)
 			return NULL;
 	}
@@ -185,7 +185,7 @@ static void mark_busy(struct rgpu_call *c)
 	if (!c->settles)
 		atomic_fetch_add(&ctx_of(c->context)->work, 1);
 	heap_busy(ctx_of(c->context)->device, atomic_load(&c->session->counter));
-	if (shared_any() && shared_before(c->op))
+	if (shared_any() && (shared_before(c->op) || c->op == OP_GRAPH_LAUNCH))
 		shared_watch(c->session);
 }
 
@@ -253,5 +253,7 @@ int rgpu_fence(struct rgpu_call *c, void *out, size_t room)
 	/* The program has seen work end: what that wrote for it is here before the call returns. */
 	if (!r && shared_any() && shared_after(c->op))
 		r = shared_pull(c->session, false);
+	else if (r && shared_any())
+		shared_doubt();
 	return r;
 }

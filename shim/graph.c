@@ -9,6 +9,7 @@
 #include "shim/handles.h"
 #include "shim/launch.h"
 #include "shim/module.h"
+#include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/unsupported.h"
 #include "shim/watch.h"
@@ -107,6 +108,8 @@ static int check_kernel(const struct gkernel *k)
 		if (k->attr[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
 		    k->attr[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
 			r = rgpu_unsupported("an event of a launch inside of a graph", NULL);
+	if (!r && k->packed)
+		r = pinned_reached(&c, k->packed, k->param_bytes);
 	return r ? r : launch_check(ctx_of(c.context)->device, k->func ? (void *)k->func : (void *)k->kern, &cfg);
 }
 

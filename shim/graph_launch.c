@@ -412,7 +412,7 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 		return r;
 	p.c = &c;
 	if (shared_any())
-		r = shared_push(c.session, false);
+		r = shared_push_for(c.session, OP_GRAPH_LAUNCH);
 	if (!r && hostfunc_outstanding()) {
 		r = pull_sources(&p);
 	} else if (!r) {

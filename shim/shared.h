@@ -61,6 +61,9 @@ void shared_attached(struct shared *m);
  */
 bool shared_before(uint16_t op);
 int shared_push(struct rgpu_session *s, bool unordered);
+int shared_push_for(struct rgpu_session *s, uint16_t op);
+/* Whether devices have work is not known any more: a call failed. */
+void shared_doubt(void);
 /* A wait of the program has ended. */
 bool shared_after(uint16_t op);
 int shared_pull(struct rgpu_session *s, bool unordered);

@@ -148,7 +148,7 @@ static int push_region(struct rgpu_session *s, struct region *g, bool unordered)
  * @unordered: the records wait for none of other threads, of which one may be a call that blocks in the driver until just this
  * change is there. @mapped: of mapped memory only.
  */
-static int push(struct rgpu_session *s, bool unordered, bool mapped)
+static int push(struct rgpu_session *s, bool unordered, bool mapped, bool work)
 {
 	int r = 0;
 
@@ -159,7 +159,7 @@ static int push(struct rgpu_session *s, bool unordered, bool mapped)
 		if (g->managed && (mapped || (g->device_has && !g->always)))
 			continue;
 		r = push_region(s, g, unordered);
-		g->device_has = true;
+		g->device_has |= work;
 	}
 	pthread_mutex_unlock(&shared_lock);
 	return r;
@@ -167,7 +167,34 @@ static int push(struct rgpu_session *s, bool unordered, bool mapped)
 
 int shared_push(struct rgpu_session *s, bool unordered)
 {
-	return push(s, unordered, false);
+	return push(s, unordered, false, false);
+}
+
+/* From here on the program keeps its hands off managed memory, until a wait: what it would change need not be looked for. */
+static bool is_work(uint16_t op)
+{
+	switch (op) {
+	case OP_LAUNCH:
+	case OP_GRAPH_LAUNCH:
+	case OP_D2D:
+	case OP_D2D_PEER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int shared_push_for(struct rgpu_session *s, uint16_t op)
+{
+	return push(s, false, false, is_work(op));
+}
+
+void shared_doubt(void)
+{
+	pthread_mutex_lock(&shared_lock);
+	for (struct range *n = ranges_next(shared_map, 0); n; n = ranges_next(shared_map, n->start + 1))
+		((struct region *)n)->device_has = false;
+	pthread_mutex_unlock(&shared_lock);
 }
 
 /* An answer of SHARE_DOWN: the first has lines with it, those that follow have them in a slot. */
@@ -228,12 +255,8 @@ static int pull(struct rgpu_session *s, bool unordered, bool mapped)
 			slot = l ? staging_slot(l, &r) : NULL;
 		}
 	} while (!r && from);
-	if (!r && !mapped) {
-		pthread_mutex_lock(&shared_lock);
-		for (struct range *n = ranges_next(shared_map, 0); n; n = ranges_next(shared_map, n->start + 1))
-			((struct region *)n)->device_has = false;
-		pthread_mutex_unlock(&shared_lock);
-	}
+	if (!mapped)
+		shared_doubt();
 	pthread_mutex_unlock(&shared_down);
 	return r;
 }
@@ -296,7 +319,7 @@ static void *watch(void *arg)
 		struct watched w = {.session = s};
 
 		pthread_mutex_lock(&watch_lock);
-		while (!atomic_load(&work_given) || !atomic_load(&shared_mapped))
+		while (!atomic_load(&work_given))
 			pthread_cond_wait(&watch_work, &watch_lock);
 		atomic_store(&work_given, false);
 		pthread_mutex_unlock(&watch_lock);
@@ -305,7 +328,7 @@ static void *watch(void *arg)
 			done = all_done(&w);
 			begin = rgpu_now_ns();
 			/* Only a lost session ends it; the program's own calls say so. */
-			if ((push(s, true, true) || pull(s, true, true)) && session_dead(s))
+			if ((push(s, true, true, false) || pull(s, true, true)) && session_dead(s))
 				return NULL;
 			/* At most half of the time, however much memory there is. */
 			took = rgpu_now_ns() - begin;

@@ -149,6 +149,54 @@ static void registered(void)
 	is_cu(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }
 
+/* What a graph's nodes touch goes up before each launch, and comes down after it. */
+static void graph(void)
+{
+	int v = 3, *p, *q;
+	long long n = 100;
+	CUdeviceptr d, e;
+	void *args[] = {&e, &n, &v};
+	CUDA_KERNEL_NODE_PARAMS node = {.func = add,
+					.gridDimX = 1,
+					.gridDimY = 1,
+					.gridDimZ = 1,
+					.blockDimX = 128,
+					.blockDimY = 1,
+					.blockDimZ = 1,
+					.kernelParams = args};
+	CUgraphExec exec;
+	CUgraphNode at;
+	CUstream s;
+	CUgraph g;
+
+	must(cuMemAllocManaged(&d, 4000, CU_MEM_ATTACH_GLOBAL));
+	must(cuMemAllocHost((void **)&q, 4000));
+	p = (int *)d;
+	e = (CUdeviceptr)q;
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	plus(d, 100, 1, s);
+	plus(d, 100, 1, s);
+	must(cuStreamEndCapture(s, &g));
+	must(cuGraphAddKernelNode(&at, g, NULL, 0, &node));
+	must(cuGraphInstantiate(&exec, g, 0));
+	for (int i = 0; i < 100; i++)
+		p[i] = q[i] = i;
+	for (int k = 0; k < 3; k++) {
+		p[k] = -2;
+		must(cuGraphLaunch(exec, s));
+		must(cuStreamSynchronize(s));
+	}
+	if (!ok(p[0] == 4 && p[1] == 2 && p[2] == 0 && p[99] == 105, "a graph launched three times, and changes in between"))
+		printf("# %d %d %d %d\n", p[0], p[1], p[2], p[99]);
+	is_int(q[50], 59, "page-locked memory that only a node names");
+	must(cuGraphExecDestroy(exec));
+	must(cuGraphDestroy(g));
+	must(cuStreamDestroy(s));
+	must(cuMemFree(d));
+	must(cuMemFreeHost(q));
+}
+
 /* Page-locked memory whose host pointer goes to a kernel: with unified addressing nobody need say more. */
 static void unified(void)
 {
@@ -265,6 +313,8 @@ static void managed(void)
 	plus(d, BIG, 1, NULL);
 	must(cuCtxSynchronize());
 	is_int(sum_wrong(p, BIG, 2, 3), 0, "two kernels on what the program wrote");
+	/* A call that is no work lies between what the program writes. */
+	must(cuFuncSetCacheConfig(add, CU_FUNC_CACHE_PREFER_L1));
 	p[5] = 0;
 	plus(d, BIG, 1, NULL);
 	must(cuEventCreate(&e, 0));
@@ -338,6 +388,7 @@ int main(void)
 	many();
 	registered();
 	unified();
+	graph();
 	polled();
 	return tap_done();
 }
