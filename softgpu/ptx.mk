@@ -4,7 +4,7 @@
 PTX_SRC := $(filter-out softgpu/ptx/ops_%.c,$(wildcard softgpu/ptx/*.c))
 # Handlers that are compiled once for each x86-64 level; the rest of ops_*.c once.
 PTX_LEVEL_SRC := $(addprefix softgpu/ptx/,ops_int.c ops_bits.c ops_float.c ops_half.c ops_compare.c ops_convert.c ops_memory.c ops_warp.c \
-	ops_tensor.c ops_wmma.c)
+	ops_tensor.c ops_wmma.c ops_whole.c ops_whole_memory.c)
 PTX_SRC += $(filter-out $(PTX_LEVEL_SRC),$(wildcard softgpu/ptx/ops_*.c))
 
 PTX_OBJ := $(PTX_SRC:softgpu/ptx/%.c=$(B)/softgpu/ptx/%.o) \
@@ -15,12 +15,13 @@ SOFTGPU_PTX_OBJS := $(B)/softgpu/libptx.a
 
 PTX_FP := -ffp-contract=off -fno-math-errno
 # Sanitizers on vectorised handlers take minutes to compile: there they are checked, not measured.
-PTX_OPS_FLAGS := $(if $(SANITIZE),-O1,-O3) $(PTX_FP) -fno-trapping-math
+# There handlers of whole warps return to each other, too, as calls at their ends may be real calls.
+PTX_OPS_FLAGS := $(if $(SANITIZE),-O1 -DWHOLE_STEPS,-O3) $(PTX_FP) -fno-trapping-math
 # Elsewhere than on x86-64 the three levels are the same.
 ifeq ($(shell uname -m),x86_64)
 PTX_FLAGS_v2 := -march=x86-64-v2
 PTX_FLAGS_v3 := -march=x86-64-v3
-PTX_FLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+PTX_FLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512 -mno-vzeroupper
 endif
 
 $(B)/softgpu/ptx/%.o: softgpu/ptx/%.c
@@ -55,6 +56,8 @@ comma := ,
 PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
 	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
+
+PTX_TESTS += ptx_whole
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 /* The warp scheduler: runs one split of a warp at a time, splits at divergent branches, merges where they meet. */
 #include <string.h>
 
-#include "softgpu/ptx/exec.h"
+#include "softgpu/ptx/whole.h"
 
 /*
  * Divergence is a table of splits {lanes, pc, frame, state}, not a stack, so any control flow works. The ready
@@ -11,10 +11,9 @@
  * are ready hands over after EDGES_ROTATE back-edges, for HOLD control transfers, so that a lock's holder gets
  * to release it; after EDGES_YIELD the other warps of the block have a turn.
  */
-#define EDGES_ROTATE 64u
-#define EDGES_YIELD  1024u
-#define HOLD	     64u
-#define MAX_DEPTH    16384u
+#define EDGES_YIELD 1024u
+#define HOLD	    64u
+#define MAX_DEPTH   16384u
 
 static struct split *add_split(struct warp *w, const struct ins *pc, struct frame *fr, u32 mask)
 {
@@ -26,7 +25,8 @@ static struct split *add_split(struct warp *w, const struct ins *pc, struct fram
 
 static void drop_split(struct warp *w, u32 k)
 {
-	w->split[k] = w->split[--w->nsplit];
+	if (k != --w->nsplit)
+		w->split[k] = w->split[w->nsplit];
 	if (w->cur == w->nsplit)
 		w->cur = k;
 }
@@ -218,6 +218,7 @@ static bool bar_arrive(struct warp *w, struct split *s, const struct ins *i)
 		return false;
 	}
 	bar = &w->blk->bar[id];
+	w->blk->bars_used |= 1u << id;
 	bar->count = count;
 	if (i->imm == BAR_ARRIVE) {
 		n = s->mask == w->live ? WARP : n;
@@ -284,9 +285,9 @@ static bool call(struct warp *w, u32 mask, const struct ins *i)
 	if (!f)
 		return false;
 	if (fr->depth >= MAX_DEPTH || fr->local + fr->f->local_own + fr->allocated + f->local_own > w->local_stride ||
-	    !(to = ptx_frame_get(w->blk->worker, f))) {
-		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_STACK, 0,
-			  "stack overflow: call of '%s' at depth %u (line %u)", f->name, fr->depth, i->line);
+	    !(to = ptx_frame_get(w->blk->worker, f, f->frame_cls))) {
+		ptx_raise(w, i, (int)__builtin_ctz(mask), PTX_STACK, 0, "stack overflow: call of '%s' at depth %u (line %u)",
+			  f->name, fr->depth, i->line);
 		return false;
 	}
 	to->parent = fr;
@@ -347,12 +348,10 @@ static void exit_lanes(struct warp *w)
 }
 
 /* What must happen now and then in every loop. RUN_DONE: nothing to do. */
-static enum run back_edge(struct warp *w)
+static enum run look_around(struct warp *w)
 {
 	struct launch *l = w->blk->l;
 
-	if (++w->edges % EDGES_ROTATE)
-		return RUN_DONE;
 	if (atomic_load_explicit(&l->stop, memory_order_relaxed))
 		return RUN_STOP;
 	if (l->p->cancel && __atomic_load_n(l->p->cancel, __ATOMIC_RELAXED)) {
@@ -360,6 +359,11 @@ static enum run back_edge(struct warp *w)
 		return RUN_STOP;
 	}
 	return w->edges >= EDGES_YIELD ? RUN_YIELD : RUN_DONE;
+}
+
+static enum run back_edge(struct warp *w)
+{
+	return ++w->edges % EDGES_ROTATE ? RUN_DONE : look_around(w);
 }
 
 /* Brings the lanes that wait at the .sync instruction @i together; the ones to run now, 0 when none. */
@@ -398,11 +402,15 @@ enum run ptx_warp_run(struct warp *w)
 choose:
 	if (w->stop)
 		return RUN_STOP;
-	if (w->hold && w->split[w->cur].state == ST_READY)
+	if (w->nsplit == 1 && w->split[0].state == ST_READY)
+		w->cur = 0;
+	else if (w->hold && w->split[w->cur].state == ST_READY)
 		w->hold--;
 	else if (!pick(w))
 		return w->nsplit ? RUN_BLOCKED : RUN_DONE;
 	w->progress = true;
+	if (!w->whole && w->whole_tries && w->nsplit == 1)
+		w->whole = ptx_whole_enter(w);
 enter:
 	s = &w->split[w->cur];
 	w->frame = s->frame;
@@ -410,6 +418,20 @@ enter:
 	w->pool = s->frame->f->pool;
 	code = s->frame->f->code;
 	mask = s->mask;
+	while (w->whole)
+		switch (ptx_whole_run(w)) {
+		case WHOLE_SLOW:
+			break;
+		case WHOLE_CONTROL:
+			i = s->pc;
+			goto control;
+		case WHOLE_EDGE:
+			if ((r = look_around(w)) != RUN_DONE)
+				return r;
+			break;
+		default:
+			return RUN_STOP;
+		}
 	i = s->pc;
 run:
 	for (;; i++) {
@@ -426,6 +448,7 @@ run:
 	}
 	if (__builtin_expect(w->stop, 0))
 		return RUN_STOP;
+control:
 	switch ((enum ins_kind)i->kind) {
 	case K_NEXT:
 		if (w->nsplit == 1) {

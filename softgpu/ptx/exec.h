@@ -11,6 +11,8 @@
 
 struct ins;
 struct warp;
+struct whole;
+struct wins;
 
 /* Runs one instruction for the lanes in @em, which is never 0. */
 typedef void (*ptx_handler)(struct warp *w, const struct ins *i, u32 em);
@@ -33,6 +35,8 @@ enum ins_kind {
 
 #define NO_GUARD INT32_MIN
 #define NREGS	 8
+/* After so many back-edges a warp looks around: others may need a turn, the launch may have been cancelled. */
+#define EDGES_ROTATE 64u
 
 /*
  * Operands are byte offsets: ≥ 0 into the frame's registers, < 0 into the function's pool of splatted
@@ -48,6 +52,13 @@ struct ins {
 	u32 line;
 };
 _Static_assert(sizeof(struct ins) == 64, "an instruction fills a cache line");
+
+/* What an instruction reads and writes: which r[], and its operand list in ops. */
+struct ins_info {
+	u8 def, use;		/* bit k: r[k] */
+	u32 list;		/* first entry in ops */
+	u16 list_def, list_use; /* written ones first */
+};
 
 /* imm of K_BAR */
 enum bar_mode { BAR_SYNC, BAR_ARRIVE, BAR_RED_POPC, BAR_RED_AND, BAR_RED_OR };
@@ -74,6 +85,9 @@ struct call_site {
 	u32 param_bytes, ret_bytes; /* what the call passes, compared with the callee's */
 };
 
+/* The shapes of blocks that code for whole warps is made for: is %tid.x consecutive in a warp, and %tid.y, %tid.z one value? */
+enum { SHAPE_ROWS, SHAPE_ANY, WHOLE_SHAPES };
+
 struct ptx_func {
 	struct ptx_func_info info;
 	struct ptx_module *m;
@@ -87,10 +101,14 @@ struct ptx_func {
 	s32 *ops;   /* operand lists of instructions with more than NREGS operands, branch tables */
 	u32 nops;
 	u8 *pool_mem;
-	const u8 *pool; /* end of the constant pool: offsets are negative */
-	u32 frame_regs; /* bytes of registers */
-	u32 area;	/* bytes a lane of parameter area: own params, returns, call sequences */
-	u32 frame_size; /* registers + 32 areas */
+	const u8 *pool;				   /* end of the constant pool: offsets are negative */
+	u32 frame_regs;				   /* bytes of registers */
+	u32 reg_base[RC_COUNT + 1];		   /* where the registers of each class begin, and their end */
+	struct ins_info *ins_info;		   /* by instruction; its registers are the frame's offsets in r[] and ops */
+	struct whole *_Atomic whole[WHOLE_SHAPES]; /* built at the first launch with blocks of such a shape: see whole.h */
+	u32 area;				   /* bytes a lane of parameter area: own params, returns, call sequences */
+	u32 frame_size;				   /* registers + 32 areas */
+	u32 frame_cls;				   /* size class of its frames */
 	u32 param_bytes, ret_at, ret_bytes;
 	u32 local_own;	 /* bytes a thread, this function alone */
 	u32 local_total; /* with callees */
@@ -129,9 +147,10 @@ struct frame {
 	const struct call_site *site;
 	const struct ins *ret;
 	u32 lanes, depth;
-	u32 local; /* this frame's .local variables begin here in each lane's stack */
+	u32 local;     /* this frame's .local variables begin here in each lane's stack */
 	u32 allocated; /* bytes behind them that alloca gave: the same for all lanes */
 	u32 cls;       /* size class in the worker's cache */
+	u64 filled;    /* the id of the whole-warp form whose constants are in mem, 0: of none */
 	_Alignas(64) u8 mem[];
 };
 
@@ -162,11 +181,15 @@ struct warp {
 	u32 hold;	     /* control transfers for which the current split keeps its turn */
 	bool stop;	     /* a fault: leave at the next control instruction */
 	bool progress;
-	u8 *local; /* lane l's stack is local + l * local_stride */
+	bool whole;		     /* runs whole-warp code, and its registers are as that leaves them */
+	u8 whole_exit;		     /* enum whole_exit */
+	u8 whole_tries;		     /* how often it may still come back to whole-warp code */
+	const struct wins *whole_at; /* where it left whole-warp code */
+	u8 *local;		     /* lane l's stack is local + l * local_stride */
 	u32 local_stride;
-	u32 device_error[WARP]; /* the device runtime's last error, of each thread */
-	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
+	u32 device_error[WARP];		  /* the device runtime's last error, of each thread */
 	const u32 (*tid)[WARP];		  /* x, y, z of each lane, from the launch */
+	_Alignas(64) s32 lane_mask[WARP]; /* −1 or 0 for each lane */
 	struct split split[WARP];
 };
 
@@ -212,7 +235,8 @@ struct block {
 	struct cluster *cluster;
 	u32 rank; /* in the cluster */
 	u32 id[3];
-	u32 waiting; /* lanes at all barriers, and arrivals */
+	u32 waiting;   /* lanes at all barriers, and arrivals */
+	u32 bars_used; /* bit per barrier that may not be as new */
 	struct barrier bar[BARRIERS];
 	bool busy;
 };
@@ -231,17 +255,20 @@ struct launch {
 	struct ptx_fault *fault;
 	const u8 *params;
 	u64 nblocks;
-	_Atomic u64 next_block;
-	_Atomic u32 next_sm;
 	u32 cluster[3], cluster_size;
 	bool explicit_cluster;
 	u32 width;	      /* workers */
 	atomic_int stop;      /* a status, once one block failed */
 	pthread_mutex_t lock; /* fault, print, children */
 	u32 nthreads, nwarps, shared_bytes;
-	u32 (*tid)[3][WARP]; /* by warp: every block has the same */
-	u64 coop;	     /* grid barrier's address */
+	u32 (*tid)[3][WARP];	   /* by warp: every block has the same */
+	u64 coop;		   /* grid barrier's address */
+	const struct whole *whole; /* NULL: none for this kernel */
+	u32 frame_cls;		   /* size class of the kernel's frames */
 	u64 grid_id;
+	/* Every worker writes these for every block; what is above they only read. */
+	_Alignas(64) _Atomic u64 next_block;
+	_Atomic u32 next_sm;
 };
 
 /* fault.c: records the first fault of a launch; @lane −1 when the whole warp is meant */
@@ -270,7 +297,8 @@ enum run ptx_warp_run(struct warp *w);
 bool ptx_meet(struct warp *w);
 
 /* frame.c */
-struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f);
+u32 ptx_frame_class(u32 size);
+struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f, u32 cls);
 void ptx_frame_put(struct worker *wk, struct frame *fr);
 
 /* launch.c, pool.c */
@@ -303,9 +331,10 @@ enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32, MF_RELU = 
 enum rnd { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NA };
 
 const struct op_row *ptx_op_find(const char *name, size_t len);
-/* All names of the table, in no order: for tests of what has a test. */
+/* All names of the table, in no order. */
 void ptx_op_each(void (*fn)(void *arg, const char *name, size_t len), void *arg);
 const char *ptx_op_level(void);
+u32 ptx_op_level_index(void); /* 0: v2, 1: v3, 2: v4 */
 
 static inline void *opnd_ptr(const struct warp *w, s32 off)
 {

@@ -7,8 +7,9 @@
 /* Recursion in every lane of a large block must end as a fault, not as the host's out-of-memory killer. */
 #define MAX_FRAME_BYTES (1ull << 30)
 
-static u32 size_class(size_t bytes)
+u32 ptx_frame_class(u32 size)
 {
+	size_t bytes = sizeof(struct frame) + size;
 	u32 c = 0;
 
 	while ((size_t)256 << c < bytes)
@@ -16,9 +17,8 @@ static u32 size_class(size_t bytes)
 	return c;
 }
 
-struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f)
+struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f, u32 c)
 {
-	u32 c = size_class(sizeof(struct frame) + f->frame_size);
 	struct frame *fr;
 
 	if (c >= FRAME_CLASSES)
@@ -26,6 +26,8 @@ struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f)
 	fr = wk->free_frames[c];
 	if (fr) {
 		wk->free_frames[c] = fr->parent;
+		if (fr->f != f)
+			fr->filled = 0;
 	} else {
 		if (wk->frame_bytes + ((size_t)256 << c) > MAX_FRAME_BYTES)
 			return NULL;
@@ -34,6 +36,7 @@ struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f)
 			return NULL;
 		wk->frame_bytes += (size_t)256 << c;
 		fr->cls = c;
+		fr->filled = 0;
 	}
 	fr->parent = NULL;
 	fr->f = f;

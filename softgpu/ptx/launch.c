@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "softgpu/ptx/children.h"
-#include "softgpu/ptx/exec.h"
 #include "softgpu/ptx/texture.h"
+#include "softgpu/ptx/whole.h"
 
 /*
  * A worker runs a block to its end before it takes the next. A block that keeps yielding (it spins, perhaps on
@@ -50,10 +50,15 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 {
 	const struct launch *l = b->l;
 	struct warp *w = &b->warps[index];
-	struct frame *fr = ptx_frame_get(b->worker, l->f);
+	struct frame *fr = ptx_frame_get(b->worker, l->f, l->frame_cls);
 	u32 first = index * WARP, n = l->nthreads - first;
 
-	memset(w, 0, offsetof(struct warp, split));
+	/* In pieces that gcc stores directly: with small blocks its rep stos for all of it would be seen. */
+	_Static_assert(offsetof(struct warp, lane_mask) == 256, "what is cleared");
+	memset(w, 0, 64);
+	memset((u8 *)w + 64, 0, 64);
+	memset((u8 *)w + 128, 0, 64);
+	memset((u8 *)w + 192, 0, 64);
 	w->blk = b;
 	w->index = index;
 	w->shared = b->shared;
@@ -61,11 +66,15 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 	w->local = local;
 	w->local_stride = stride;
 	w->live = n >= WARP ? FULL : (1u << n) - 1;
+	w->whole = l->whole && w->live == FULL;
+	w->whole_tries = l->whole ? WHOLE_TRIES : 0;
 	w->tid = (const u32(*)[WARP])l->tid[index];
 	if (!fr) {
 		ptx_raise(w, NULL, -1, PTX_NOMEM, 0, "out of host memory for a warp's registers");
 		return;
 	}
+	if (w->whole)
+		ptx_whole_fill(l->whole, fr);
 	fr->lanes = w->live;
 	w->nsplit = 1;
 	w->split[0] = (struct split){.pc = l->f->code, .frame = fr, .mask = w->live};
@@ -80,6 +89,11 @@ static void place(struct block *b, u64 index)
 	u32 nx = grid[0] / dim[0], ny = grid[1] / dim[1], rank = (u32)(index % l->cluster_size);
 
 	b->rank = rank;
+	if (index < grid[0] && l->cluster_size == 1) { /* without divisions, which small blocks would feel */
+		b->id[0] = (u32)index;
+		b->id[1] = b->id[2] = 0;
+		return;
+	}
 	b->id[0] = (u32)(cluster % nx) * dim[0] + rank % dim[0];
 	b->id[1] = (u32)(cluster / nx % ny) * dim[1] + rank / dim[0] % dim[1];
 	b->id[2] = (u32)(cluster / nx / ny) * dim[2] + rank / dim[0] / dim[1];
@@ -104,7 +118,9 @@ static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64
 	place(b, index);
 	if (!c) {
 		c = (struct cluster *)(b->mem + warps + local);
-		*c = (struct cluster){.size = 1, .shared = (u8 *)c + align64(sizeof(*c))};
+		c->size = 1;
+		c->blocks = c->live = c->arrived = c->idle = c->stride = 0;
+		c->shared = (u8 *)c + align64(sizeof(*c));
 	}
 	b->cluster = c;
 	b->warps = (struct warp *)b->mem;
@@ -116,8 +132,8 @@ static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64
 	c->warps[b->rank] = b->warps;
 	c->blocks++;
 	c->live += l->nthreads;
-	for (u32 k = 0; k < BARRIERS; k++)
-		b->bar[k] = (struct barrier){.all = true};
+	for (; b->bars_used; b->bars_used &= b->bars_used - 1)
+		b->bar[__builtin_ctz(b->bars_used)] = (struct barrier){.all = true};
 	for (u32 k = 0; k < l->nwarps; k++)
 		warp_init(b, k, b->mem + warps + (size_t)k * WARP * stride, stride);
 	b->busy = true;
@@ -205,6 +221,8 @@ static struct block *new_slot(struct worker *wk, u32 k)
 		if (!p)
 			return NULL;
 		memset(p + wk->cap, 0, (cap - wk->cap) * sizeof(*p));
+		for (u32 n = wk->cap; n < cap; n++)
+			p[n].bars_used = (1u << BARRIERS) - 1;
 		/* Warps point to their block, which may have moved. */
 		for (u32 n = 0; n < wk->cap; n++)
 			for (u32 q = 0; p[n].busy && q < p[n].nwarps; q++)
@@ -261,12 +279,12 @@ static bool take_blocks(struct launch *l, struct worker *wk)
 static void finish_block(struct worker *wk, u32 k)
 {
 	struct block *last = &wk->blocks[--wk->nblocks], *b = &wk->blocks[k];
-	struct block tmp = *b;
+	struct block tmp;
 
 	release_block(b);
-	tmp.busy = false;
 	if (b == last)
 		return;
+	tmp = *b;
 	*b = *last;
 	*last = tmp;
 	for (u32 n = 0; n < b->nwarps; n++)
@@ -396,6 +414,26 @@ static bool shape_cluster(struct launch *l)
 	return !(grid[0] % l->cluster[0]) && !(grid[1] % l->cluster[1]) && !(grid[2] % l->cluster[2]);
 }
 
+static u32 shape_of(const u32 *block)
+{
+	return block[0] % WARP == 0 || (block[1] == 1 && block[2] == 1) ? SHAPE_ROWS : SHAPE_ANY;
+}
+
+/* RGPU_SOFTGPU_ANALYSIS=0 runs the general form only: for tests, and to find out whose fault it is. */
+static bool whole_wanted(void)
+{
+	static atomic_int known; /* 0: not yet, 1: yes, 2: no */
+	int k = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!k) {
+		const char *s = getenv("RGPU_SOFTGPU_ANALYSIS");
+
+		k = s && !strcmp(s, "0") ? 2 : 1;
+		atomic_store(&known, k);
+	}
+	return k == 1;
+}
+
 enum ptx_status ptx_run_grid(struct ptx_func *f, const struct ptx_launch *p, struct ptx_fault *fault, u32 depth)
 {
 	static _Atomic u64 grid_ids;
@@ -426,6 +464,9 @@ enum ptx_status ptx_run_grid(struct ptx_func *f, const struct ptx_launch *p, str
 		free(l.tid);
 		return refuse(fault, PTX_OUT_OF_RESOURCES, "32 cooperative launches of this module run already");
 	}
+	if (!p->plain && whole_wanted())
+		l.whole = ptx_whole_get(f, shape_of(p->block));
+	l.frame_cls = l.whole ? ptx_frame_class(l.whole->frame_size) : f->frame_cls;
 	pthread_mutex_init(&l.lock, NULL);
 	ptx_texture_launches(1);
 	ptx_pool_run(l.width - 1, launch_worker, &l);

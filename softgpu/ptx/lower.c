@@ -406,9 +406,11 @@ static void publish(struct lower *lo)
 	f->ops = calloc(lo->nops + 1, sizeof(s32));
 	f->pool_mem = aligned_alloc(64, lo->pool_bytes + 64);
 	f->calls = calloc(lo->ncalls + 1, sizeof(*f->calls));
-	if (!f->code || !f->order || !f->ops || !f->pool_mem || !f->calls)
+	f->ins_info = calloc(lo->n, sizeof(*f->ins_info));
+	if (!f->ins_info || !f->code || !f->order || !f->ops || !f->pool_mem || !f->calls)
 		load_fail(ld, PTX_NOMEM, 0, "out of host memory while loading PTX");
 	memcpy(f->code, lo->code, lo->n * sizeof(struct ins));
+	memcpy(f->ins_info, lo->info, lo->n * sizeof(*f->ins_info));
 	f->ncode = lo->n;
 	if (lo->nops)
 		memcpy(f->ops, lo->ops, lo->nops * sizeof(s32));
@@ -449,6 +451,7 @@ static void publish(struct lower *lo)
 	}
 	f->area = (lo->area + 15) & ~15u;
 	f->frame_size = f->frame_regs + WARP * f->area;
+	f->frame_cls = ptx_frame_class(f->frame_size);
 }
 
 /* Places parameters, .param and .local variables; .shared ones have their place from the module. */

@@ -7,13 +7,6 @@
 #include "softgpu/ptx/exec.h"
 #include "softgpu/ptx/sreg.h"
 
-/* What slots.c must know about an instruction: which r[] are written and read, and its operand list. */
-struct ins_info {
-	u8 def, use;		/* bit k: r[k] */
-	u32 list;		/* first entry in ops */
-	u16 list_def, list_use; /* written ones first */
-};
-
 #define CONST_BUCKETS 256
 
 struct pool_const {

@@ -6,6 +6,7 @@
 
 #include "softgpu/ptx/heap.h"
 #include "softgpu/ptx/lower.h"
+#include "softgpu/ptx/whole.h"
 
 #define HEAP_BYTES	(8u << 20) /* CUDA's default cudaLimitMallocHeapSize */
 #define RECURSIVE_STACK (64u << 10)
@@ -18,7 +19,9 @@ static void free_func(struct ptx_func *f)
 		return;
 	for (u32 k = 0; k < f->ncalls; k++)
 		free(f->calls[k].args);
+	ptx_whole_free(f);
 	free(f->calls);
+	free(f->ins_info);
 	free(f->code);
 	free(f->order);
 	free(f->ops);

@@ -162,3 +162,9 @@ const char *ptx_op_level(void)
 	pthread_once(&once, build);
 	return names_of[level];
 }
+
+u32 ptx_op_level_index(void)
+{
+	pthread_once(&once, build);
+	return level;
+}

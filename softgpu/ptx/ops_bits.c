@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves, logic, shifts, bit fields, selections, packing and predicate logic. */
 #include "softgpu/ptx/ops.h"
+#include "softgpu/ptx/whole_handlers.h"
 
 static inline u32 reverse32(u32 v)
 {
@@ -285,4 +286,26 @@ TABLE(bits) = {
 	{"or.pred", "ppp", pred_or, 0},
 	{"xor.pred", "ppp", pred_xor, 0},
 	{NULL, NULL, NULL, 0},
+};
+
+#undef OP
+#define OP WHOLE_FUNC
+#include "softgpu/ptx/ops_bits.def"
+#undef OP
+
+#define WHOLE_SELP(nm, T)                                                                                                        \
+	WHOLE(s_##nm)                                                                                                            \
+	{                                                                                                                        \
+		*WARG(T, 0) = (*WARG(const u32, 3) & 1) ? *WARG(const T, 1) : *WARG(const T, 2);                                 \
+		NEXT;                                                                                                            \
+	}
+WHOLE_SELP(selp32, u32)
+WHOLE_SELP(selp64, u64)
+
+#define OP WHOLE_ROW
+WHOLE_TABLE(bits) = {
+	{"selp.b32", s_selp32, NULL, NULL, NULL},
+	{"selp.b64", s_selp64, NULL, NULL, NULL},
+#include "softgpu/ptx/ops_bits.def"
+	{NULL, NULL, NULL, NULL, NULL},
 };

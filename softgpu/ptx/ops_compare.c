@@ -2,6 +2,7 @@
 /* setp: comparisons of all types into predicate masks. */
 #include "softgpu/ptx/ops.h"
 #include "softgpu/ptx/half.h"
+#include "softgpu/ptx/whole_handlers.h"
 
 /* Gathers one bit a lane from 32 bytes that are 0 or 0xff. */
 static inline u32 gather_bits(const s8 *t)
@@ -178,4 +179,61 @@ TABLE(compare) = {
 										  _hi){"isspacep:", "pd", isspacep, 0},
 #define R_TP(nm, n) {"testp." #nm ".f32", "pf", testp_##nm##_f32, 0}, {"testp." #nm ".f64", "pF", testp_##nm##_f64, 0},
 	TESTPS(R_TP){NULL, NULL, NULL, 0},
+};
+
+/*
+ * True when both run to lane 31 without leaving the type (@least: its least value below 0, or a positive number for
+ * u32), and the first is the greater one in all lanes, or in none: then all comparisons come out as in lane 0.
+ */
+static inline bool same_sign(s64 d, s64 a, s64 b, const struct wins *i, s64 least)
+{
+	const s64 a31 = a + 31 * (s64)i->step, b31 = b + 31 * (s64)i->step2, d31 = a31 - b31;
+	const s64 low = least < 0 ? INT32_MIN : 0, high = least < 0 ? INT32_MAX : UINT32_MAX;
+
+	return a31 >= low && a31 <= high && b31 >= low && b31 <= high && ((d > 0 && d31 > 0) || (d < 0 && d31 < 0));
+}
+
+/* Sources in lane 0: equal for all lanes, or each a base and a step. */
+#define WHOLE_SETP(op, expr, imm_, T, ...)                                                                                       \
+	WHOLE(s_##op##_##T)                                                                                                      \
+	{                                                                                                                        \
+		const T a = *WARG(const T, 1), b = *WARG(const T, 2);                                                            \
+		*WARG(u32, 0) = (expr) ? FULL : 0;                                                                               \
+		NEXT;                                                                                                            \
+	}
+#define WHOLE_STEP(op, expr, imm_, T, UT)                                                                                        \
+	WHOLE(x_##op##_##T)                                                                                                      \
+	{                                                                                                                        \
+		const UT a0 = *WARG(const UT, 1), b0 = *WARG(const UT, 2);                                                       \
+		const UT as = (UT)(s64)i->step, bs = (UT)(s64)i->step2;                                                          \
+		_Alignas(32) s8 t[WARP];                                                                                         \
+		if (sizeof(T) == 4 && same_sign((s64)(T)a0 - (s64)(T)b0, (s64)(T)a0, (s64)(T)b0, i, (s64)(T)INT32_MIN)) {        \
+			const T a = (T)a0, b = (T)b0;                                                                            \
+			*WARG(u32, 0) = (expr) ? FULL : 0;                                                                       \
+			NEXT;                                                                                                    \
+		}                                                                                                                \
+		LANES                                                                                                            \
+		{                                                                                                                \
+			const T a = (T)(a0 + (UT)l * as), b = (T)(b0 + (UT)l * bs);                                              \
+			t[l] = (expr) ? -1 : 0;                                                                                  \
+		}                                                                                                                \
+		*WARG(u32, 0) = gather_bits(t);                                                                                  \
+		NEXT;                                                                                                            \
+	}
+INT_OPS(WHOLE_SETP, u32)
+INT_OPS(WHOLE_SETP, s32)
+INT_OPS(WHOLE_SETP, u64)
+INT_OPS(WHOLE_SETP, s64)
+FLOAT_OPS(WHOLE_SETP, f32)
+INT_OPS(WHOLE_STEP, u32, u32)
+INT_OPS(WHOLE_STEP, s32, u32)
+INT_OPS(WHOLE_STEP, u64, u64)
+INT_OPS(WHOLE_STEP, s64, u64)
+
+#define W_INT(op, expr, imm_, T) {"setp." #op "." #T, s_##op##_##T, NULL, x_##op##_##T, NULL},
+#define W_FLT(op, expr, imm_, T) {"setp." #op "." #T, s_##op##_##T, NULL, NULL, NULL},
+
+WHOLE_TABLE(compare) = {
+	INT_OPS(W_INT, u32) INT_OPS(W_INT, s32) INT_OPS(W_INT, u64) INT_OPS(W_INT, s64)
+		FLOAT_OPS(W_FLT, f32){NULL, NULL, NULL, NULL, NULL},
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "softgpu/ptx/half.h"
+#include "softgpu/ptx/whole_handlers.h"
 
 static inline f32 relu(f32 v)
 {
@@ -41,4 +42,15 @@ static inline s32 f64_to_s32(f64 v)
 TABLE(convert) = {
 #include "softgpu/ptx/ops_convert.def"
 	{NULL, NULL, NULL, 0},
+};
+
+#undef OP
+#define OP WHOLE_FUNC
+#include "softgpu/ptx/ops_convert.def"
+#undef OP
+
+#define OP WHOLE_ROW
+WHOLE_TABLE(convert) = {
+#include "softgpu/ptx/ops_convert.def"
+	{NULL, NULL, NULL, NULL, NULL},
 };

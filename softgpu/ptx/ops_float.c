@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "softgpu/ptx/ops.h"
+#include "softgpu/ptx/whole_handlers.h"
 
 /* minNum and maxNum: a NaN loses to a number, −0 is less than +0, two NaNs give the canonical one. */
 #define MINMAX(T, UT, BITS, FROM, NAN_BITS)                                                                                      \
@@ -55,4 +56,32 @@ TABLE(float) = {
 	{"sin.approx.f32", "ff", sin_f32, 0},	{"sin.approx.ftz.f32", "ff", sin_ftz_f32, 0},
 	{"cos.approx.f32", "ff", cos_f32, 0},	{"cos.approx.ftz.f32", "ff", cos_ftz_f32, 0},
 	{"tanh.approx.f32", "ff", tanh_f32, 0}, {NULL, NULL, NULL, 0},
+};
+
+#undef OP
+#define OP WHOLE_FUNC
+#include "softgpu/ptx/ops_float.def"
+#undef OP
+
+/* A factor or summand that is one for all lanes, as loops over k have it. */
+#define MIXED(nm, EXPR)                                                                                                          \
+	WHOLE(m_##nm)                                                                                                            \
+	{                                                                                                                        \
+		f32 *D = VARG(f32, 0);                                                                                           \
+		const f32 a = *WARG(const f32, 1), *B = VARG(const f32, 2), *C = VARG(const f32, 3);                             \
+		(void)C;                                                                                                         \
+		IVDEP LANES D[l] = EXPR;                                                                                         \
+		NEXT;                                                                                                            \
+	}
+MIXED(fma_f32, __builtin_fmaf(a, B[l], C[l]))
+MIXED(mul_f32, a *B[l])
+MIXED(add_f32, a + B[l])
+
+#define OP WHOLE_ROW
+WHOLE_TABLE(float) = {
+	{"fma.rn.f32", s_fma_f32, v_fma_f32, NULL, m_fma_f32},
+	{"mul.f32", s_mul_f32, v_mul_f32, NULL, m_mul_f32},
+	{"add.f32", s_add_f32, v_add_f32, NULL, m_add_f32},
+#include "softgpu/ptx/ops_float.def"
+	{NULL, NULL, NULL, NULL, NULL},
 };

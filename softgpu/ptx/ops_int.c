@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Integer arithmetic: add to max, division, carry chains, dot products. */
 #include "softgpu/ptx/ops.h"
+#include "softgpu/ptx/whole_handlers.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -194,4 +195,15 @@ TABLE(int) = {
 				MADC_ROWS("lo", "{u64,s64}", madc_lo64, "dddd") MADC_ROWS("hi", "u32", madc_hi_u32, "wwww")
 					MADC_ROWS("hi", "s32", madc_hi_s32, "wwww") MADC_ROWS("hi", "u64", madc_hi_u64, "dddd")
 						MADC_ROWS("hi", "s64", madc_hi_s64, "dddd"){NULL, NULL, NULL, 0},
+};
+
+#undef OP
+#define OP WHOLE_FUNC
+#include "softgpu/ptx/ops_int.def"
+#undef OP
+
+#define OP WHOLE_ROW
+WHOLE_TABLE(int) = {
+#include "softgpu/ptx/ops_int.def"
+	{NULL, NULL, NULL, NULL, NULL},
 };

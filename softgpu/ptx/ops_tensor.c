@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mma and mma.sp: matrix products on fragments in the manual's layouts. */
+#ifdef __AVX512F__
+#include "softgpu/ptx/mma_avx512.h"
+#endif
 #include "softgpu/ptx/ops_tensor.h"
 
 static void product_f64(const f64 *a, const f64 *b, f64 *c, u32 m, u32 k)
@@ -70,6 +73,25 @@ static void expand(struct operands *o, struct tensor_shape s, const u32 *meta)
 		}
 }
 
+#ifdef __AVX512F__
+/* The shape that programs use most; false when it is another. */
+static bool mma_quick(struct warp *w, const struct ins *i, struct tensor_shape s)
+{
+	const u32 *v[14];
+
+	if (s.m != 16 || s.k4 != 4 || (s.flags & TF_SPARSE) || s.a != s.b || (s.a != TY_F16 && s.a != TY_BF16) || s.c != TY_F32 ||
+	    s.d != TY_F32)
+		return false;
+	for (u32 k = 0; k < 14; k++)
+		v[k] = list_u32(w, i, k);
+	if (s.a == TY_BF16)
+		mma_16816(v + 4, v + 8, v + 10, (u32 *const *)v, true);
+	else
+		mma_16816(v + 4, v + 8, v + 10, (u32 *const *)v, false);
+	return true;
+}
+#endif
+
 HANDLER(mma)
 {
 	const struct tensor_shape s = tensor_unpack(i->imm);
@@ -78,6 +100,10 @@ HANDLER(mma)
 	struct operands o;
 
 	(void)em;
+#ifdef __AVX512F__
+	if (mma_quick(w, i, s))
+		return;
+#endif
 	if (s.d == TY_F64) {
 		mma_f64(w, i, s);
 		return;

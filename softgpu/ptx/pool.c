@@ -77,7 +77,8 @@ void ptx_pool_run(unsigned extra, void (*fn)(void *arg), void *arg)
 	/* Without the host's leave to start threads the caller does all the work. */
 	for (unsigned n = idle; n < wanted && start_thread(); n++)
 		;
-	pthread_cond_broadcast(&work);
+	for (unsigned n = 0; n < extra; n++)
+		pthread_cond_signal(&work);
 	pthread_mutex_unlock(&lock);
 	fn(arg);
 	pthread_mutex_lock(&lock);

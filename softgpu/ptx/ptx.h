@@ -85,6 +85,7 @@ struct ptx_launch {
 	const void *params;  /* info.param_bytes bytes */
 	unsigned threads;    /* host threads to use, ≥ 1; the caller's own is one of them */
 	bool cooperative;
+	bool plain; /* only the general form of the code, without the analysis of whole.c: for tests */
 	/* Device printf's finished bytes, in order within one call; NULL discards. Called under a lock. */
 	void (*print)(void *arg, const char *text, size_t len);
 	void *print_arg;

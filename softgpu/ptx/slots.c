@@ -222,10 +222,12 @@ void lower_slots(struct lower *lo)
 	scan(&lv, slot, used);
 	for (u32 c = 0; c < RC_COUNT; c++) {
 		base[c] = at;
+		lo->f->reg_base[c] = (u32)at;
 		at += ((u64)used[c] * bytes[c] + 63) & ~63ull;
 	}
 	if (at > 1u << 28)
 		load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' needs too many registers", lo->ast->name);
+	lo->f->reg_base[RC_COUNT] = (u32)at;
 	lo->f->frame_regs = at ? (u32)at : 64;
 	lo->f->info.regs = used[RC_32] + 2 * used[RC_64] + (used[RC_16] + 1) / 2 + 2;
 	for (u32 r = 0; r < lo->nregs; r++)

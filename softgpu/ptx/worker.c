@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers: the memory of blocks and frames that one host thread uses in a launch, kept from launch to launch. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "softgpu/ptx/exec.h"
 
@@ -19,7 +20,11 @@ struct worker *ptx_worker_get(void)
 	if (wk)
 		idle = wk->next;
 	pthread_mutex_unlock(&lock);
-	return wk ? wk : calloc(1, sizeof(*wk));
+	if (wk)
+		return wk;
+	/* in cache lines of its own: its thread writes to it all the time */
+	wk = aligned_alloc(64, (sizeof(*wk) + 63) & ~(size_t)63);
+	return wk ? memset(wk, 0, sizeof(*wk)) : NULL;
 }
 
 static void trim(struct worker *wk)
