@@ -84,11 +84,14 @@ static void enter(const struct whole_row *row)
 	}
 }
 
-/* Every handler with a signature computes a lane's result from the lane's own operands: see lower_form. */
+/*
+ * Instructions whose whole opcode is a row of the table compute a lane's result from the lane's own operands: see
+ * lower_form. Names with a colon are the engine's own and may do more (call:malloc).
+ */
 static void enter_general(void *arg __attribute__((unused)), const char *name, size_t len)
 {
 	const struct op_row *row = ptx_op_find(name, len);
-	struct whole_op *o = row->sig[0] ? slot(row->fn) : NULL;
+	struct whole_op *o = row->sig[0] && !memchr(name, ':', len) ? slot(row->fn) : NULL;
 
 	if (o && !o->fn)
 		*o = (struct whole_op){.fn = row->fn, .general = row};
