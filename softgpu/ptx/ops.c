@@ -3,17 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/ptx/exec.h"
+#include "softgpu/ptx/whole_build.h"
 
 #define TABLES(X) X(int) X(bits) X(float) X(half) X(compare) X(convert) X(memory) X(warp) X(tensor) X(wmma)
 
 #define DECLARE(t) extern const struct op_row ptx_ops_##t##_v2[], ptx_ops_##t##_v3[], ptx_ops_##t##_v4[];
 TABLES(DECLARE)
-extern const struct op_row ptx_ops_device[], ptx_ops_video[], ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[], ptx_ops_general[], ptx_ops_async[], ptx_ops_bulk[], ptx_ops_minifloat[], ptx_ops_tex[];
+extern const struct op_row ptx_ops_device[], ptx_ops_video[], ptx_ops_atomic[], ptx_ops_call[], ptx_ops_special[],
+	ptx_ops_general[], ptx_ops_async[], ptx_ops_bulk[], ptx_ops_minifloat[], ptx_ops_tex[];
 
 #define ROW(t) {ptx_ops_##t##_v2, ptx_ops_##t##_v3, ptx_ops_##t##_v4},
 static const struct op_row *const by_level[][3] = {TABLES(ROW)};
-static const struct op_row *const common[] = {ptx_ops_device, ptx_ops_video, ptx_ops_atomic, ptx_ops_call, ptx_ops_special, ptx_ops_general, ptx_ops_async, ptx_ops_bulk, ptx_ops_minifloat, ptx_ops_tex};
+static const struct op_row *const common[] = {ptx_ops_device,  ptx_ops_video, ptx_ops_atomic, ptx_ops_call,	 ptx_ops_special,
+					      ptx_ops_general, ptx_ops_async, ptx_ops_bulk,   ptx_ops_minifloat, ptx_ops_tex};
 
 struct entry {
 	const char *name;
@@ -141,10 +143,15 @@ static void build(void)
 		enter_all(common[k]);
 }
 
-const struct op_row *ptx_op_find(const char *name, size_t len)
+const struct op_row *ptx_op_row(const char *name, size_t len)
 {
 	pthread_once(&once, build);
 	return failed ? NULL : lookup(name, len)->row;
+}
+
+const struct op_row *ptx_op_find(const char *name, size_t len)
+{
+	return ptx_op_row(name, len);
 }
 
 void ptx_op_each(void (*fn)(void *arg, const char *name, size_t len), void *arg)

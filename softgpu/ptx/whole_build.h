@@ -5,6 +5,9 @@
 
 #include "softgpu/ptx/whole.h"
 
+/* ops.c: as ptx_op_find, but not what lowering asks for, which tests count */
+const struct op_row *ptx_op_row(const char *name, size_t len);
+
 enum fact_kind { UNSET, STEP, MANY };
 
 struct fact {

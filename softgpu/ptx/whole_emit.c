@@ -474,7 +474,7 @@ static void free_whole(struct whole *w)
 
 static const struct whole_row *row_of(const char *name)
 {
-	const struct op_row *r = ptx_op_find(name, strlen(name));
+	const struct op_row *r = ptx_op_row(name, strlen(name));
 	const struct whole_op *o = r ? ptx_whole_op(r->fn) : NULL;
 
 	return o ? o->row : NULL;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/ptx/whole.h"
+#include "softgpu/ptx/whole_build.h"
 
 #define TABLES(X)  X(int) X(bits) X(float) X(compare) X(convert) X(memory)
 #define DECLARE(t) extern const struct whole_row ptx_ops_whole_##t##_v2[], ptx_ops_whole_##t##_v3[], ptx_ops_whole_##t##_v4[];
@@ -61,7 +61,7 @@ static void enter(const struct whole_row *row)
 {
 	char name[128];
 	size_t len = first_name(row->forms, name);
-	const struct op_row *general = ptx_op_find(name, len);
+	const struct op_row *general = ptx_op_row(name, len);
 	struct whole_op *o;
 
 	if (!general)
@@ -90,7 +90,7 @@ static void enter(const struct whole_row *row)
  */
 static void enter_general(void *arg __attribute__((unused)), const char *name, size_t len)
 {
-	const struct op_row *row = ptx_op_find(name, len);
+	const struct op_row *row = ptx_op_row(name, len);
 	struct whole_op *o = row->sig[0] && !memchr(name, ':', len) ? slot(row->fn) : NULL;
 
 	if (o && !o->fn)
@@ -100,7 +100,7 @@ static void enter_general(void *arg __attribute__((unused)), const char *name, s
 /* Handlers of the general form that read what is the same for all lanes, or what depends on the lane alone. */
 static void enter_special(const char *name, enum transfer t)
 {
-	const struct op_row *general = ptx_op_find(name, strlen(name));
+	const struct op_row *general = ptx_op_row(name, strlen(name));
 
 	if (general)
 		*slot(general->fn) = (struct whole_op){.fn = general->fn, .transfer = (u8)t};
