@@ -46,6 +46,17 @@ struct rgpu_wire_host {
 	uint64_t id, at, bytes;
 };
 
+/* CU_GRAPH_NODE_TYPE_CONDITIONAL. The bodies of all such nodes of a graph are numbered from 1, in the order in which those were sent. */
+struct rgpu_wire_cond {
+	uint64_t handle;
+	uint32_t type, size;
+};
+
+/* GRAPH_NODE's changes: whether it does, and for a new node the body that it is in (0: the graph itself). */
+#define RGPU_NODE_CHANGES 1u
+#define RGPU_NODE_IN(c)	  ((c) >> 8)
+#define RGPU_NODE_BODY(n) ((n) << 8)
+
 /* CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RGPU_NODE_FRAGMENT: a handle. BATCH_MEM_OP:
  * CUstreamBatchMemOpParams. */
 

@@ -33,6 +33,7 @@ void graph_put(struct srv_graph **at)
 	for (unsigned i = 0; i < g->nold; i++)
 		free(g->old[i]);
 	free(g->old);
+	free(g->body);
 	free(g->node);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
@@ -169,28 +170,68 @@ void srv_GRAPH_BEGIN(struct srv_call *c)
 	srv_put(c, KIND_graph, a.graph, g, a.ctx);
 }
 
+void srv_GRAPH_COND(struct srv_call *c)
+{
+	struct rep_GRAPH_COND reply = {0};
+	CUgraphConditionalHandle h = 0;
+	struct rec_GRAPH_COND a;
+	GRAPH_REF *g = NULL;
+	CUresult r;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !(g = srv_graph(c, KIND_graph, a.graph)))
+		return;
+	pthread_mutex_lock(&g->lock);
+	r = g->status;
+	if (!r)
+		r = drv_cuda.cuGraphConditionalHandleCreate
+			    ? drv_cuda.cuGraphConditionalHandleCreate(&h, g->real, g->x->real, a.value, a.flags)
+			    : CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_unlock(&g->lock);
+	reply.handle = h;
+	srv_fail(c, r);
+	srv_answer(c, &reply, sizeof(reply));
+}
+
+void srv_GRAPH_ADOPT(struct srv_call *c)
+{
+	struct rec_GRAPH_ADOPT a;
+	struct srv_graph *g;
+	struct srv_ctx *x;
+	void *from;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_enter(c, a.ctx) ||
+	    !srv_fresh(c, KIND_graph, a.graph) || !srv_take(c, KIND_graph, a.from, &from))
+		return;
+	g = from;
+	if (!g->status && a.host_bytes && !g->npieces)
+		g->status = graph_add_piece(g, a.host_bytes);
+	srv_put(c, KIND_graph, a.graph, g, a.ctx);
+}
+
 void srv_GRAPH_NODE(struct srv_call *c)
 {
 	GRAPH_REF *g = NULL;
 	struct rec_GRAPH_NODE a;
+	bool changes;
 	CUresult r;
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx))
 		return;
-	g = srv_graph(c, a.changes ? KIND_graphexec : KIND_graph, a.owner);
+	changes = a.changes & RGPU_NODE_CHANGES;
+	g = srv_graph(c, changes ? KIND_graphexec : KIND_graph, a.owner);
 	if (!g)
 		return;
 	pthread_mutex_lock(&g->lock);
-	r = a.changes ? (g->exec ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE) : g->status;
+	r = changes ? (g->exec ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE) : g->status;
 	if (!r) {
 		r = graph_node(c, g, &a);
-		if (r && !a.changes) {
+		if (r && !changes) {
 			g->status = r;
 			g->bad = a.node;
 		}
 	}
 	pthread_mutex_unlock(&g->lock);
-	srv_fail(c, a.changes ? r : CUDA_SUCCESS);
+	srv_fail(c, changes ? r : CUDA_SUCCESS);
 }
 
 void srv_GRAPH_MAKE(struct srv_call *c)

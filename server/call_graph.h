@@ -26,6 +26,8 @@ struct srv_graph {
 	struct srv_session *session;
 	struct srv_ctx *x;
 	CUgraph real;	  /* kept: a node's name is of it */
+	CUgraph *body;	     /* of its conditional nodes, in order */
+	unsigned nbodies;
 	CUgraphExec exec; /* NULL until it was made */
 	CUresult status;  /* the first thing that went wrong, and with which node */
 	uint32_t bad;

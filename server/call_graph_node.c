@@ -16,6 +16,7 @@ struct made {
 	const struct rec_GRAPH_NODE *a;
 	const uint8_t *blob;
 	CUgraphNode *dep;
+	CUgraph into;	  /* the graph, or the body of a conditional node of it */
 	CUgraphNode real; /* the node, to be changed */
 	bool changes;
 	struct host_fn *fn;
@@ -67,7 +68,7 @@ static CUresult kernel(struct made *m)
 		p.kernelParams = f->nparams ? params : NULL;
 		if (m->changes)
 			return drv_cuda.cuGraphExecKernelNodeSetParams_v2(m->g->exec, m->real, &p);
-		r = drv_cuda.cuGraphAddKernelNode_v2(&m->real, m->g->real, m->dep, m->a->ndeps, &p);
+		r = drv_cuda.cuGraphAddKernelNode_v2(&m->real, m->into, m->dep, m->a->ndeps, &p);
 	}
 	for (uint32_t i = 0; i < w.nattrs && !r; i++) {
 		if (attr[i].id == CU_LAUNCH_ATTRIBUTE_IGNORE)
@@ -148,7 +149,7 @@ static CUresult copy(struct made *m)
 	if (!drv_cuda.cuGraphAddMemcpyNode || !drv_cuda.cuGraphExecMemcpyNodeSetParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return m->changes ? drv_cuda.cuGraphExecMemcpyNodeSetParams(m->g->exec, m->real, &p, m->x->real)
-			  : drv_cuda.cuGraphAddMemcpyNode(&m->real, m->g->real, m->dep, m->a->ndeps, &p, m->x->real);
+			  : drv_cuda.cuGraphAddMemcpyNode(&m->real, m->into, m->dep, m->a->ndeps, &p, m->x->real);
 }
 
 static CUresult fill(struct made *m)
@@ -171,7 +172,7 @@ static CUresult fill(struct made *m)
 	if (!drv_cuda.cuGraphAddMemsetNode || !drv_cuda.cuGraphExecMemsetNodeSetParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return m->changes ? drv_cuda.cuGraphExecMemsetNodeSetParams(m->g->exec, m->real, &p, m->x->real)
-			  : drv_cuda.cuGraphAddMemsetNode(&m->real, m->g->real, m->dep, m->a->ndeps, &p, m->x->real);
+			  : drv_cuda.cuGraphAddMemsetNode(&m->real, m->into, m->dep, m->a->ndeps, &p, m->x->real);
 }
 
 static CUresult host(struct made *m)
@@ -195,7 +196,7 @@ static CUresult host(struct made *m)
 	}
 	p.userData = m->fn;
 	return m->changes ? drv_cuda.cuGraphExecHostNodeSetParams(m->g->exec, m->real, &p)
-			  : drv_cuda.cuGraphAddHostNode(&m->real, m->g->real, m->dep, m->a->ndeps, &p);
+			  : drv_cuda.cuGraphAddHostNode(&m->real, m->into, m->dep, m->a->ndeps, &p);
 }
 
 static CUresult event(struct made *m)
@@ -215,8 +216,8 @@ static CUresult event(struct made *m)
 	if (m->changes)
 		return wait ? drv_cuda.cuGraphExecEventWaitNodeSetEvent(m->g->exec, m->real, e)
 			    : drv_cuda.cuGraphExecEventRecordNodeSetEvent(m->g->exec, m->real, e);
-	return wait ? drv_cuda.cuGraphAddEventWaitNode(&m->real, m->g->real, m->dep, m->a->ndeps, e)
-		    : drv_cuda.cuGraphAddEventRecordNode(&m->real, m->g->real, m->dep, m->a->ndeps, e);
+	return wait ? drv_cuda.cuGraphAddEventWaitNode(&m->real, m->into, m->dep, m->a->ndeps, e)
+		    : drv_cuda.cuGraphAddEventRecordNode(&m->real, m->into, m->dep, m->a->ndeps, e);
 }
 
 static CUresult memops(struct made *m)
@@ -238,7 +239,7 @@ static CUresult memops(struct made *m)
 	if (!drv_cuda.cuGraphAddBatchMemOpNode || !drv_cuda.cuGraphExecBatchMemOpNodeSetParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return m->changes ? drv_cuda.cuGraphExecBatchMemOpNodeSetParams(m->g->exec, m->real, &p)
-			  : drv_cuda.cuGraphAddBatchMemOpNode(&m->real, m->g->real, m->dep, m->a->ndeps, &p);
+			  : drv_cuda.cuGraphAddBatchMemOpNode(&m->real, m->into, m->dep, m->a->ndeps, &p);
 }
 
 /* The driver takes a copy of it. */
@@ -257,14 +258,39 @@ static CUresult fragment(struct made *m)
 		return part->status ? part->status : CUDA_ERROR_INVALID_VALUE;
 	if (!drv_cuda.cuGraphAddChildGraphNode)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return drv_cuda.cuGraphAddChildGraphNode(&m->real, m->g->real, m->dep, m->a->ndeps, part->real);
+	return drv_cuda.cuGraphAddChildGraphNode(&m->real, m->into, m->dep, m->a->ndeps, part->real);
+}
+
+static CUresult conditional(struct made *m)
+{
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	struct srv_graph *g = m->g;
+	struct rgpu_wire_cond w;
+	CUgraph *body;
+	CUresult r;
+
+	if (m->a->bytes != sizeof(w) || m->changes)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&w, m->blob, sizeof(w));
+	if (!w.size || w.size > 4096 || !drv_cuda.cuGraphAddNode_v2)
+		return w.size && w.size <= 4096 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	body = realloc(g->body, (g->nbodies + w.size) * sizeof(*body));
+	if (!body)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	g->body = body;
+	p.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+		.handle = w.handle, .type = (CUgraphConditionalNodeType)w.type, .size = w.size, .ctx = m->x->real};
+	r = drv_cuda.cuGraphAddNode_v2(&m->real, m->into, m->dep, NULL, m->a->ndeps, &p);
+	for (uint32_t i = 0; i < w.size && !r; i++)
+		g->body[g->nbodies++] = p.conditional.phGraph_out[i];
+	return r;
 }
 
 static CUresult empty(struct made *m)
 {
 	if (m->changes || !drv_cuda.cuGraphAddEmptyNode)
 		return m->changes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-	return drv_cuda.cuGraphAddEmptyNode(&m->real, m->g->real, m->dep, m->a->ndeps);
+	return drv_cuda.cuGraphAddEmptyNode(&m->real, m->into, m->dep, m->a->ndeps);
 }
 
 static CUresult by_type(struct made *m)
@@ -288,6 +314,8 @@ static CUresult by_type(struct made *m)
 		return fragment(m);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return empty(m);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return conditional(m);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -326,7 +354,7 @@ static CUresult exchange_fn(struct srv_graph *g, struct graph_node *n, struct ho
 
 CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GRAPH_NODE *a)
 {
-	struct made m = {.c = c, .g = g, .a = a, .changes = a->changes};
+	struct made m = {.c = c, .g = g, .a = a, .changes = a->changes & RGPU_NODE_CHANGES};
 	uint32_t at = sizeof(*a);
 	const uint32_t *deps;
 	CUresult r;
@@ -336,9 +364,12 @@ CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GR
 	m.blob = deps ? srv_bytes(c, &at, a->bytes) : NULL;
 	if (!m.blob)
 		return refused(c);
-	if (a->changes ? a->ndeps || a->node >= g->n || g->node[a->node].type != a->type : a->node != g->n)
+	if (RGPU_NODE_IN(a->changes) > g->nbodies)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (a->changes)
+	m.into = RGPU_NODE_IN(a->changes) ? g->body[RGPU_NODE_IN(a->changes) - 1] : g->real;
+	if (m.changes ? a->ndeps || a->node >= g->n || g->node[a->node].type != a->type : a->node != g->n)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (m.changes)
 		m.real = g->node[a->node].real;
 	m.dep = calloc(a->ndeps + 1, sizeof(*m.dep));
 	r = m.dep ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -351,9 +382,9 @@ CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GR
 	if (!r)
 		r = by_type(&m);
 	free(m.dep);
-	if (!r && a->changes && m.fn)
+	if (!r && m.changes && m.fn)
 		r = exchange_fn(g, &g->node[a->node], m.fn);
-	else if (!r && !a->changes && !enter_node(&m))
+	else if (!r && !m.changes && !enter_node(&m))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
 		free(m.fn);

@@ -179,6 +179,8 @@ CUresult gb_check(const struct gparams *p)
 		return check_fill(&p->memset);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return check_memops(&p->memop);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return cond_known(p->cond.handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_SUCCESS;
 	}
@@ -216,20 +218,4 @@ void gb_alloc_free(CUdeviceptr dptr, uint64_t id)
 
 	if (heap_find(dptr, &b) && b.id == id)
 		heap_free(dptr);
-}
-
-/* A kernel's own handle of a condition would have to be the server's. */
-CUresult gb_cond_new(CUcontext ctx, struct graph *g, unsigned int value, unsigned int flags, CUgraphConditionalHandle *out)
-{
-	(void)ctx;
-	(void)g;
-	(void)value;
-	(void)flags;
-	(void)out;
-	return rgpu_unsupported("conditional nodes of graphs", NULL);
-}
-
-void gb_cond_free(CUgraphConditionalHandle h)
-{
-	(void)h;
 }

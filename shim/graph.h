@@ -43,6 +43,7 @@ struct operand {
 /* A node as the server knows it, by step of the flat graph. */
 struct wnode {
 	struct gnode *node;
+	uint32_t body;	       /* the conditional body that it is in; 0: the graph itself */
 	uint32_t number;       /* at the server */
 	bool has_up, has_down; /* a copy from, to host memory */
 	bool after_host;       /* a host function comes before: its bytes are asked for when the graph has come there */
@@ -76,6 +77,11 @@ struct shim_exec {
 	bool flying;  /* launched since it was last seen idle */
 	struct landing_pad *pad;
 };
+
+/* graph_cond.c. With graph_lock: whether there is such a condition. */
+bool cond_known(CUgraphConditionalHandle h);
+/* The server's graph that has it, for the one executable graph that can be made of it. A CUresult. */
+int cond_adopt(CUgraphConditionalHandle h, struct rgpu_obj **graph);
 
 /* Finds the host memory of all copies and gives it places; *bytes: how much there is in the first piece. */
 int host_plan(struct shim_exec *e, uint64_t *bytes);

@@ -130,6 +130,16 @@ static int host_blob(struct blob *b, uint32_t type, uint64_t id, uint64_t at, ui
 	return 0;
 }
 
+static int cond_blob(struct blob *b, const struct gcond *c)
+{
+	struct rgpu_wire_cond *w = blob_of(b, CU_GRAPH_NODE_TYPE_CONDITIONAL, sizeof(*w));
+
+	if (!w)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*w = (struct rgpu_wire_cond){.handle = c->handle, .type = c->type, .size = c->size};
+	return 0;
+}
+
 static int memop_blob(struct blob *b, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
 {
 	void *w = blob_of(b, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, p->count * sizeof(*p->paramArray));
@@ -161,7 +171,7 @@ static int make_blob(struct blob *b, const struct wnode *w)
 	case GRAPH_NODE_GUEST:
 		return handle_blob(b, RGPU_NODE_FRAGMENT, ((struct fragment *)p->guest)->graph->handle);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return cond_blob(b, &p->cond);
 	default: /* memory is the client's business */
 		return blob_of(b, CU_GRAPH_NODE_TYPE_EMPTY, 0) ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -203,7 +213,7 @@ static int send_node(struct shim_exec *e, const struct wnode *w, uint64_t owner,
 		return c.status;
 	*rec = (struct rec_GRAPH_NODE){.ctx = c.ctx,
 				       .owner = owner,
-				       .changes = changes,
+				       .changes = changes ? RGPU_NODE_CHANGES : RGPU_NODE_BODY(w->body),
 				       .type = b->type,
 				       .node = number,
 				       .ndeps = ndep,
@@ -273,6 +283,62 @@ static void note_contexts(struct shim_exec *e)
 	}
 }
 
+/* One body's steps behind those that are there. */
+static int add_body(struct shim_exec *e, struct graph *g, uint32_t **in, uint32_t number)
+{
+	struct gflat *all = &e->flat, f;
+	int r = graph_flatten(g, &f);
+	struct gstep *step;
+	uint32_t *p;
+
+	if (r)
+		return r;
+	step = realloc(all->step, (all->n + f.n + 1) * sizeof(*step));
+	p = realloc(*in, (all->n + f.n + 1) * sizeof(*p));
+	all->step = step ? step : all->step;
+	*in = p ? p : *in;
+	if (!step || !p) {
+		gflat_free(&f);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (unsigned i = 0; i < f.n; i++) {
+		for (unsigned k = 0; k < f.step[i].ndep; k++)
+			f.step[i].dep[k] += all->n;
+		(*in)[all->n + i] = number;
+	}
+	memcpy(all->step + all->n, f.step, f.n * sizeof(*step));
+	all->n += f.n;
+	free(f.step);
+	return 0;
+}
+
+/* The bodies of conditional nodes, and of those in them, as the server counts them. */
+static int add_bodies(struct shim_exec *e)
+{
+	uint32_t *in = calloc(e->flat.n + 1, sizeof(*in)), number = 0;
+	int r = in ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+
+	for (unsigned i = 0; i < e->flat.n && !r; i++) {
+		const struct gparams *p = &e->flat.step[i].node->p;
+
+		for (unsigned k = 0; p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && k < p->cond.size && !r; k++)
+			r = add_body(e, p->cond.body[k], &in, ++number);
+	}
+	e->node = r ? NULL : calloc(e->flat.n + 1, sizeof(*e->node));
+	for (unsigned i = 0; e->node && i < e->flat.n; i++)
+		e->node[i].body = in[i];
+	free(in);
+	return r ? r : e->node ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUgraphConditionalHandle condition_of(const struct shim_exec *e)
+{
+	for (unsigned i = 0; i < e->flat.n; i++)
+		if (e->node[i].node->p.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			return e->node[i].node->p.cond.handle;
+	return 0;
+}
+
 static int prepare(struct shim_exec *e, struct graph_exec *x, uint64_t *bytes)
 {
 	struct rgpu_call c;
@@ -286,11 +352,10 @@ static int prepare(struct shim_exec *e, struct graph_exec *x, uint64_t *bytes)
 	e->session = c.session;
 	e->context = c.context;
 	r = graph_flatten(x->graph, &e->flat);
+	if (!r)
+		r = add_bodies(e);
 	if (r)
 		return r;
-	e->node = calloc(e->flat.n + 1, sizeof(*e->node));
-	if (!e->node)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < e->flat.n; i++) {
 		e->node[i].node = e->flat.step[i].node;
 		e->node[i].exec = e;
@@ -324,7 +389,20 @@ static int make(struct shim_exec *e, uint64_t host_bytes, struct gnode **bad)
 			rgpu_retire(graph);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	r = rpc_GRAPH_BEGIN(&c, graph->handle, host_bytes);
+	if (condition_of(e)) {
+		struct rgpu_obj *from;
+
+		r = cond_adopt(condition_of(e), &from);
+		if (r) {
+			rgpu_retire(graph);
+			return r;
+		}
+		c.op = OP_GRAPH_ADOPT;
+		r = rpc_GRAPH_ADOPT(&c, graph->handle, from->handle, host_bytes);
+		rgpu_retire(from);
+	} else {
+		r = rpc_GRAPH_BEGIN(&c, graph->handle, host_bytes);
+	}
 	if (!r) {
 		r = send_nodes(e, graph->handle, &at);
 		if (r && at < e->flat.n)

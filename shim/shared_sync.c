@@ -50,6 +50,8 @@ bool shared_before(uint16_t op)
 	/* Of graphs only launches are work, and those have seen to it before they gather what they send. */
 	case OP_GRAPH_BEGIN:
 	case OP_GRAPH_NODE:
+	case OP_GRAPH_COND:
+	case OP_GRAPH_ADOPT:
 	case OP_GRAPH_MAKE:
 	case OP_GRAPH_LAUNCH:
 	case OP_GRAPH_HOST:

@@ -3,6 +3,7 @@
 #include "tests/api/serve.h"
 
 #include "tests/graph/cases.h"
+#include "tests/graph/cond_cases.h"
 
 /* Replays with everything that a graph may ask of host memory, and no round trip but the wait. */
 static void replays_cost_nothing(void)
@@ -112,15 +113,10 @@ static void large_and_pitched(void)
 
 int main(void)
 {
-	CUgraphConditionalHandle h;
-	CUgraph g;
-
 	serve(NULL, 1);
 	graph_cases(primary());
 	replays_cost_nothing();
 	large_and_pitched();
-	must(cuGraphCreate(&g, 0));
-	is_cu(cuGraphConditionalHandleCreate(&h, g, gctx, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
-	must(cuGraphDestroy(g));
+	conditions(false);
 	return tap_done();
 }
