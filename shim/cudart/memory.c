@@ -125,6 +125,19 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t n, enum cudaMemoryAdvise advic
 	return cudart_done(drv.cuMemAdvise((CUdeviceptr)ptr, n, (CUmem_advise)advice, at));
 }
 
+cudaError_t cudaMemRangeGetAttribute(void *data, size_t size, enum cudaMemRangeAttribute attr, const void *ptr, size_t n)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemRangeGetAttribute(data, size, (CUmem_range_attribute)attr, (CUdeviceptr)ptr, n));
+}
+
+cudaError_t cudaMemRangeGetAttributes(void **data, size_t *sizes, enum cudaMemRangeAttribute *attrs, size_t nattrs,
+				      const void *ptr, size_t n)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemRangeGetAttributes(data, sizes, (CUmem_range_attribute *)attrs, nattrs, (CUdeviceptr)ptr, n));
+}
+
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const void *ptr)
 {
 	CUmemorytype type = 0;

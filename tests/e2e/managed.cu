@@ -64,12 +64,18 @@ static void variables(void)
 static void solve(void)
 {
 	double *x, *r, *p, *q, rr, before;
-	int steps = 0;
+	struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
+	int steps = 0, mostly = 0;
 
 	RT(cudaMallocManaged(&x, N * sizeof(double), cudaMemAttachGlobal));
 	RT(cudaMallocManaged(&r, N * sizeof(double), cudaMemAttachGlobal));
 	RT(cudaMallocManaged(&p, N * sizeof(double), cudaMemAttachGlobal));
 	RT(cudaMallocManaged(&q, N * sizeof(double), cudaMemAttachGlobal));
+	RT(cudaMemAdvise(p, N * sizeof(double), cudaMemAdviseSetReadMostly, here));
+	RT(cudaMemRangeGetAttribute(&mostly, sizeof(mostly), cudaMemRangeAttributeReadMostly, p, N * sizeof(double)));
+	if (mostly != 1)
+		die("advice is not kept");
+	RT(cudaMemPrefetchAsync(x, N * sizeof(double), here, 0, 0));
 	for (int i = 0; i < N; i++) {
 		x[i] = 0;
 		p[i] = r[i] = 1 + i % 3;
