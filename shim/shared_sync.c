@@ -325,6 +325,9 @@ static void *watch(void *arg)
 			pthread_cond_wait(&watch_work, &watch_lock);
 		atomic_store(&work_given, false);
 		pthread_mutex_unlock(&watch_lock);
+		/* Not a reason to wait with the word set: who sets it again would not wake us. */
+		if (!atomic_load(&shared_mapped))
+			continue;
 		handle_each(KIND_context, watch_context, &w);
 		do {
 			done = all_done(&w);

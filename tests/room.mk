@@ -36,13 +36,6 @@ $(E2E_DIR)/vadd_static: tests/e2e/vadd.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -I. -o $@ $<
 
-# A program of CUDA 12's: what it was compiled with does not matter to it, the runtime that it asks for does.
-E2E_PROGRAMS += $(E2E_DIR)/vadd_12
-
-$(E2E_DIR)/vadd_12: tests/e2e/vadd.cu tests/e2e/e2e.h $(B)/lib/libcudart.so.12
-	@mkdir -p $(@D)
-	$(NVCC) -cudart none -O2 -I. -o $@ $< -Xlinker $(B)/lib/libcudart.so.12
-
 # Device code that is linked at run time. libcudadevrt is of no use in it, and not everybody has one.
 E2E_PROGRAMS += $(E2E_DIR)/separate
 
@@ -56,6 +49,13 @@ E2E_PROGRAMS += $(E2E_DIR)/cdp
 $(E2E_DIR)/cdp: tests/e2e/cdp.cu tests/e2e/e2e.h
 	@mkdir -p $(@D)
 	$(E2E_NVCC) -rdc=true -cudadevrt none -gencode arch=compute_80,code=compute_80 -o $@ $<
+
+# A program of CUDA 12's: what it was compiled with does not matter to it, the runtime that it asks for does.
+E2E_PROGRAMS += $(E2E_DIR)/runtime12
+
+$(E2E_DIR)/runtime12: tests/e2e/runtime12.cu tests/e2e/e2e.h $(B)/lib/libcudart.so.12
+	@mkdir -p $(@D)
+	$(NVCC) -cudart none -O2 -I. -o $@ $< -Xlinker $(B)/lib/libcudart.so.12
 
 $(E2E_DIR)/sgemm: tests/e2e/sgemm.cu tests/e2e/e2e.h $(B)/lib/libcublas.so.13
 	@mkdir -p $(@D)
