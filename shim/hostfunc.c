@@ -81,8 +81,10 @@ void hostfunc_free(uint64_t id)
 
 	pthread_mutex_lock(&lock);
 	e = find(id);
-	if (e)
+	if (e) {
+		expected -= e->pending;
 		free_locked((uint32_t)id);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
