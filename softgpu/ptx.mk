@@ -55,7 +55,7 @@ comma := ,
 # Tables of forms against references in C; they see what the lowering looks for.
 PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
-	ptx_kernels ptx_text ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
+	ptx_kernels ptx_text ptx_hostile ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
 
 PTX_TESTS += ptx_whole
 

@@ -146,16 +146,27 @@ HANDLER(bulk)
 
 /* ---- Tensors ---- */
 
-static struct tensormap *map_at(struct warp *w, const struct ins *i, u32 l, enum space sp, u64 at)
+static bool no_map(struct warp *w, const struct ins *i, u32 l, u64 at)
 {
-	struct tensormap *m = ptx_lane_range(w, i, l, sp, at, 128, 64);
+	ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, at, "no tensor map at 0x%llx (line %u)", (unsigned long long)at,
+		  i->line);
+	return false;
+}
 
-	if (m && (m->magic != TENSORMAP_MAGIC || !m->rank || m->rank > 5 || !tensormap_type_size(m->type))) {
-		ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, at, "no tensor map at 0x%llx (line %u)", (unsigned long long)at,
-			  i->line);
-		return NULL;
-	}
-	return m;
+static bool good_map(const struct tensormap *m)
+{
+	return m->magic == TENSORMAP_MAGIC && m->rank && m->rank <= 5 && tensormap_type_size(m->type);
+}
+
+static bool read_map(struct warp *w, const struct ins *i, u32 l, struct tensormap *to)
+{
+	u64 at = reg64(w, i, 2, l);
+	const struct tensormap *m = ptx_lane_range(w, i, l, SP_GENERIC, at, 128, 64);
+
+	if (!m)
+		return false;
+	memcpy(to, m, sizeof(*to));
+	return good_map(to) || no_map(w, i, l, at);
 }
 
 /* Where byte @at of shared memory goes: chunks trade places within 128 bytes, line by line. */
@@ -182,7 +193,7 @@ static u64 swizzle(u64 at, u32 mode)
 }
 
 struct tile {
-	const struct tensormap *m;
+	struct tensormap m; /* a copy: the kernel may write to the map meanwhile, or have it in the box's memory */
 	s32 at[5], rows[4];
 	u32 count[5]; /* elements along each dimension */
 	u32 size;     /* of one */
@@ -192,15 +203,15 @@ struct tile {
 /* Row @n of the box: the address of the tensor's element 0 along dimension 0 there; 0: outside the tensor. */
 static u64 row_address(const struct tile *t, u32 n)
 {
-	u64 a = t->m->address;
+	u64 a = t->m.address;
 
-	for (u32 d = 1; d < t->m->rank; d++) {
-		s64 k = t->four ? t->rows[n] : t->at[d] + (s64)(n % t->count[d]) * t->m->step[d];
+	for (u32 d = 1; d < t->m.rank; d++) {
+		s64 k = t->four ? t->rows[n] : t->at[d] + (s64)(n % t->count[d]) * t->m.step[d];
 
 		n /= t->count[d];
-		if (k < 0 || k > t->m->last[d])
+		if (k < 0 || k > t->m.last[d])
 			return 0;
-		a += (u64)k * t->m->stride[d - 1];
+		a += (u64)k * t->m.stride[d - 1];
 	}
 	return a;
 }
@@ -246,14 +257,14 @@ static void move(const struct tile *t, struct bulk b, u8 *global, u8 *shared, u3
 {
 	if (!(b.flags & BF_TO_SHARED)) {
 		if (b.op)
-			reduce(global, shared, n * t->size, b.op, reduced_as[t->m->type]);
+			reduce(global, shared, n * t->size, b.op, reduced_as[t->m.type]);
 		else
 			memcpy(global, shared, n * t->size);
-	} else if (t->m->type < 10) {
+	} else if (t->m.type < 10) {
 		memcpy(shared, global, n * t->size);
 	} else {
 		for (u32 k = 0; k < n; k++) {
-			u32 v = loaded(((const u32 *)global)[k], t->m->type);
+			u32 v = loaded(((const u32 *)global)[k], t->m.type);
 
 			memcpy(shared + 4 * k, &v, 4);
 		}
@@ -263,18 +274,18 @@ static void move(const struct tile *t, struct bulk b, u8 *global, u8 *shared, u3
 /* The box at @shared, whose memory is @smem. False after a fault. */
 static bool tensor_box(struct warp *w, const struct ins *i, u32 l, struct bulk b, const struct tile *t, u64 shared, u8 *smem)
 {
-	u32 rows = 1, unit = t->m->swizzle == 5 ? 8 : 16, row_bytes = t->count[0] * t->size, each = unit / t->size;
-	u64 outside = fill(t->m);
+	u32 rows = 1, unit = t->m.swizzle == 5 ? 8 : 16, row_bytes = t->count[0] * t->size, each = unit / t->size;
+	u64 outside = fill(&t->m);
 
-	for (u32 d = 1; d < t->m->rank; d++)
+	for (u32 d = 1; d < t->m.rank; d++)
 		rows *= t->count[d];
 	for (u32 r = 0; r < rows; r++) {
 		u64 row = row_address(t, r);
 
 		for (u32 off = 0; off < row_bytes; off += unit) {
 			/* the pattern is one of shared addresses, not of places in the box */
-			u8 *s = smem + (swizzle(shared + (u64)r * row_bytes + off, t->m->swizzle) - shared);
-			s64 first = t->at[0] + (s64)(off / t->size), end = (s64)t->m->last[0] + 1;
+			u8 *s = smem + (swizzle(shared + (u64)r * row_bytes + off, t->m.swizzle) - shared);
+			s64 first = t->at[0] + (s64)(off / t->size), end = (s64)t->m.last[0] + 1;
 			s64 lo = !row ? each : first < 0 ? -first : 0, hi = !row ? 0 : end - first < each ? end - first : each;
 
 			if (lo < hi) {
@@ -302,7 +313,7 @@ static bool tensor_copy(struct warp *w, const struct ins *i, u32 l, struct bulk 
 		u32 rank = (u32)__builtin_ctz(mask);
 		bool many = b.flags & BF_MULTICAST;
 		u64 shared = many ? in_rank(reg64(w, i, 1, l), rank) : reg64(w, i, 1, l), *bar;
-		u8 *smem = ptx_lane_range(w, i, l, SP_SHARED, shared, t->m->swizzle ? (bytes + 127) & ~127u : bytes, 128);
+		u8 *smem = ptx_lane_range(w, i, l, SP_SHARED, shared, t->m.swizzle ? (bytes + 127) & ~127u : bytes, 128);
 
 		if (!smem || !tensor_box(w, i, l, b, t, shared, smem))
 			return false;
@@ -323,18 +334,19 @@ HANDLER(bulk_tensor)
 
 	for (u32 rest = em; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest);
-		struct tile t = {.m = map_at(w, i, l, SP_GENERIC, reg64(w, i, 2, l)), .four = b.flags & BF_ROWS};
+		struct tile t = {.four = b.flags & BF_ROWS};
 		u64 bytes;
 
-		if (!t.m)
+		if (!read_map(w, i, l, &t.m))
 			return;
-		t.size = tensormap_type_size(t.m->type);
+		t.size = tensormap_type_size(t.m.type);
 		bytes = t.size;
-		for (u32 d = 0; d < t.m->rank; d++) {
-			u32 step = d && t.m->step[d] ? t.m->step[d] : 1;
+		for (u32 d = 0; d < t.m.rank; d++) {
+			u32 step = d && t.m.step[d] ? t.m.step[d] : 1;
 
-			t.count[d] = t.four && d ? 4 : (t.m->box[d] + step - 1) / step;
-			bytes *= t.count[d];
+			t.count[d] = t.four && d ? 4 : (t.m.box[d] + step - 1) / step;
+			/* five dimensions of 16 bits would wrap */
+			bytes = bytes > 1u << 20 ? bytes : bytes * t.count[d];
 		}
 		for (u32 d = 0; d < (t.four ? 5u : b.rank); d++) {
 			s32 c = ((const s32 *)opnd_ptr(w, list[d]))[l];
@@ -345,10 +357,10 @@ HANDLER(bulk_tensor)
 				t.at[d] = c;
 		}
 		/* What the encoding promises may have been replaced. */
-		if (b.rank != t.m->rank || !bytes || bytes > 1u << 20 || (t.count[0] * t.size & 15) ||
-		    (b.op && !can_reduce(b.op, t.m->type))) {
+		if (b.rank != t.m.rank || !bytes || bytes > 1u << 20 || (t.count[0] * t.size & 15) ||
+		    (b.op && !can_reduce(b.op, t.m.type))) {
 			ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0,
-				  "the tensor map does not go with the copy: rank %u, box of %llu bytes (line %u)", t.m->rank,
+				  "the tensor map does not go with the copy: rank %u, box of %llu bytes (line %u)", t.m.rank,
 				  (unsigned long long)bytes, i->line);
 			return;
 		}
@@ -362,11 +374,11 @@ static void replace(struct warp *w, const struct ins *i, u32 em, bool wide)
 	for (u32 rest = em; rest; rest &= rest - 1) {
 		static const u8 swizzle_atoms[] = {3, 4, 5, 6};
 		u32 l = (u32)__builtin_ctz(rest), n = (u32)i->imm >> 8;
-		struct tensormap *m = map_at(w, i, l, (enum space)i->sub, reg64(w, i, 1, l));
+		struct tensormap *m = ptx_lane_range(w, i, l, (enum space)i->sub, reg64(w, i, 1, l), 128, 64);
 		u64 v = wide ? reg64(w, i, 2, l) : ((const u32 *)opnd_ptr(w, i->r[2]))[l];
 		bool good = true;
 
-		if (!m)
+		if (!m || (!good_map(m) && !no_map(w, i, l, reg64(w, i, 1, l))))
 			return;
 		switch (i->imm & 255) {
 		case 0:

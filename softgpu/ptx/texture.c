@@ -58,6 +58,9 @@ static inline __attribute__((always_inline)) void span(const f32 *x, const s32 *
 
 		if (mode == ADDR_WRAP || mode == ADDR_MIRROR)
 			u -= period * floor(u / period);
+		/* a large coordinate and its offset do not divide exactly: no texel has a check behind this */
+		if (mode == ADDR_WRAP || mode == ADDR_MIRROR)
+			u = u < 0 ? 0 : u > period ? period : u;
 		if (mode == ADDR_MIRROR)
 			u = u >= size ? period - u : u;
 		u = u == u ? u : 0;
@@ -124,7 +127,9 @@ static void find_axis(const struct ptx_texture *t, const struct tex_fetch *q, co
 /* The face that a direction meets, and where, in [-1, 1]. */
 static u32 cube_face(const f32 v[3], f32 *s, f32 *t)
 {
-	f32 x = v[0], y = v[1], z = v[2], ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
+	/* NaN is 0, as in span() */
+	f32 x = v[0] == v[0] ? v[0] : 0, y = v[1] == v[1] ? v[1] : 0, z = v[2] == v[2] ? v[2] : 0;
+	f32 ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
 
 	if (ax >= ay && ax >= az) {
 		*s = ax ? (x < 0 ? z : -z) / ax : 0;
