@@ -41,6 +41,7 @@ void srv_EVENT_WATCH(struct srv_call *c)
 	struct rec_EVENT_WATCH a;
 	void *event;
 
+	c->tells = true;
 	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_event, a.hEvent, &event) || !srv_enter(c, a.ctx)) {
 		say(c, true);
 		c->status = 0;
@@ -66,6 +67,7 @@ void srv_STREAM_WATCH(struct srv_call *c)
 	struct srv_ctx *x;
 	void *stream;
 
+	c->tells = true;
 	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
 	    !srv_enter(c, a.ctx)) {
 		say(c, true);

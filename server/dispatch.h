@@ -54,6 +54,11 @@ struct srv_call {
 	 */
 	int32_t (*ready)(struct srv_call *c);
 	void *ready_arg;
+	/*
+	 * A quiet record whose answer says that work has ended: no bytes that were ready before may come after it, as with a
+	 * fence's. Set before the function returns.
+	 */
+	bool tells;
 	bool told; /* with ready: who has the answer says so by srv_look_again(), so nobody asks now and then */
 };
 

@@ -33,8 +33,19 @@ static void finish(struct worker *w, struct lane_call **at, int32_t status)
 	pthread_cond_broadcast(&p->fewer);
 }
 
-/* One round over the quiet or the waited-for ones. Returns how many were finished. */
-static unsigned ask(struct worker *w, bool fences, struct lane_call **ready_fences)
+/*
+ * Bytes, then the watches' words, then fences: who gets one may take it that all of the earlier kinds have come which were ready
+ * before it. So they are asked in the opposite order.
+ */
+enum rank { BYTES, TELLS, FENCE };
+
+static enum rank rank_of(const struct lane_call *call)
+{
+	return call->c.rec.flags & RGPU_REC_FENCE ? FENCE : call->c.tells ? TELLS : BYTES;
+}
+
+/* One round over those of a rank. Returns how many were finished, or are for the caller to finish. */
+static unsigned ask(struct worker *w, enum rank rank, struct lane_call **ready)
 {
 	struct lane_call **at = &w->pending.head;
 	unsigned n = 0;
@@ -43,7 +54,7 @@ static unsigned ask(struct worker *w, bool fences, struct lane_call **ready_fenc
 		struct lane_call *call = *at;
 		int32_t status;
 
-		if (!(call->c.rec.flags & RGPU_REC_FENCE) != !fences) {
+		if (rank_of(call) != rank) {
 			at = &call->next;
 			continue;
 		}
@@ -53,7 +64,7 @@ static unsigned ask(struct worker *w, bool fences, struct lane_call **ready_fenc
 			continue;
 		}
 		n++;
-		if (!fences) {
+		if (rank == BYTES) {
 			finish(w, at, status);
 			continue;
 		}
@@ -62,23 +73,25 @@ static unsigned ask(struct worker *w, bool fences, struct lane_call **ready_fenc
 		if (!*at)
 			w->pending.tail = at;
 		call->c.status = status;
-		call->next = *ready_fences;
-		*ready_fences = call;
+		call->next = *ready;
+		*ready = call;
 	}
 	return n;
 }
 
 static unsigned round_of_questions(struct worker *w)
 {
-	struct lane_call *fences = NULL;
+	struct lane_call *ready = NULL;
 	unsigned n;
 
-	n = ask(w, true, &fences);
-	n += ask(w, false, NULL);
-	while (fences) {
-		struct lane_call *call = fences;
+	n = ask(w, FENCE, &ready);
+	n += ask(w, TELLS, &ready);
+	n += ask(w, BYTES, NULL);
+	/* The last is in front: watches before fences. */
+	while (ready) {
+		struct lane_call *call = ready;
 
-		fences = call->next;
+		ready = call->next;
 		call->next = NULL;
 		/* finish() wants it in a list. */
 		*w->pending.tail = call;

@@ -331,6 +331,49 @@ static void waits_and_ends(CUcontext ctx)
 	printf("# %u waits\n", waits);
 }
 
+/* An answer that work is done must not come before the bytes which that work brought: they take another way than it does. */
+static void bytes_come_first(void)
+{
+	int stale_events = 0, stale_streams = 0;
+	volatile uint32_t *host;
+	CUstream s, held;
+	CUdeviceptr d;
+	CUevent e;
+	void *p;
+
+	must(cuMemAlloc(&d, 8192));
+	must(cuMemHostAlloc(&p, 8192, 0));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	host = p;
+	/* One that takes long, so that the server looks for copies that have ended only now and then. */
+	must(cuMemsetD32(d + 4096, 0, 1));
+	must(cuStreamWaitValue32(held, d + 4096, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuMemcpyDtoHAsync((uint8_t *)p + 4096, d + 4096, 4, held));
+	for (uint32_t i = 1; i <= 600; i++) {
+		bool events = i % 2;
+
+		must(cuMemsetD32Async(d, i, 1024, s));
+		must(cuMemcpyDtoHAsync(p, d, 4096, s));
+		usleep(i % 8 * 20);
+		must(cuEventRecord(e, s));
+		while ((events ? cuEventQuery(e) : cuStreamQuery(s)) == CUDA_ERROR_NOT_READY)
+			sched_yield();
+		*(events ? &stale_events : &stale_streams) += host[1023] != i;
+	}
+	must(cuStreamWriteValue32(s, d + 4096, 1, 0));
+	must(cuStreamSynchronize(held));
+	is_int(host[1024], 1, "a copy that was held comes");
+	is_int(stale_events, 0, "what an event says is done has brought its bytes");
+	is_int(stale_streams, 0, "nor is a stream idle before its bytes are here");
+	must(cuEventDestroy(e));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(held));
+	must(cuMemFreeHost(p));
+	must(cuMemFree(d));
+}
+
 int main(void)
 {
 	CUcontext c;
@@ -344,5 +387,6 @@ int main(void)
 	costs();
 	polls();
 	polls_together(c);
+	bytes_come_first();
 	return tap_done();
 }
