@@ -10,6 +10,11 @@ $(API_GEN): $(API_TABLES) api/procaddr.tsv $(wildcard api/*.py api/*-exports.txt
 	$(PY) api/gen.py --out $(@D) --tests tests/api $(API_TABLES)
 	@touch $@
 
+# What others include: looked at again when the generator has run. Without a rule make would take their age from before, and what
+# includes them would be made anew by the next make only.
+$(B)/gen/%.h $(B)/gen/%.inc: $(API_GEN)
+	@:
+
 API_SERVER_OBJS := $(patsubst %,$(B)/gen/%.o,srv_cuda srv_cublas srv_rgpu srv_find op_names)
 API_SERVER_HAND := $(patsubst server/%.c,$(B)/server/%.o,$(wildcard server/call*.c server/session*.c server/driver*.c))
 

@@ -129,6 +129,9 @@ static bool linear_range(struct srv_call *c, const struct rec_TEXOBJ_CREATE *a)
 		struct texel_format f;
 		CUresult r = texel_format((CUarray_format)a->format, a->channels, &f);
 
+		/* Larger ones no device has, and the sum would not be a number any more. */
+		if (!r && (a->height > UINT32_MAX || a->pitch > UINT32_MAX || a->width > UINT32_MAX))
+			r = CUDA_ERROR_INVALID_VALUE;
 		if (r || !a->height) {
 			srv_fail(c, r ? r : CUDA_ERROR_INVALID_VALUE);
 			return false;
@@ -243,7 +246,9 @@ static bool end_of(struct srv_call *c, uint64_t what, bool is_array, uint64_t pi
 		*e = (struct end){.type = CU_MEMORYTYPE_ARRAY, .array = real};
 		return true;
 	}
-	if (pitch > most || height > most || a->width > most || a->height > most || a->depth > most) {
+	/* What does not hold a row, or a slice, a driver may take for something else. */
+	if (pitch > most || height > most || a->width > most || a->height > most || a->depth > most ||
+	    (a->height > 1 && pitch < a->width) || (a->depth > 1 && height < a->height)) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return false;
 	}

@@ -55,20 +55,28 @@ struct srv_graph *srv_graph(struct srv_call *c, enum rgpu_kind kind, uint64_t ha
 	return slot.real;
 }
 
+struct unlock {
+	struct srv_ctx *x;
+	struct host_piece piece;
+};
+
 /* Unlocking waits for the whole device: nobody else shall. */
 static void *unlock_main(void *arg)
 {
-	struct host_piece *p = arg;
+	struct unlock *u = arg;
 
-	drv_cuda.cuMemHostUnregister(p->p);
-	munmap(p->p, p->bytes);
-	free(p);
+	pthread_rwlock_rdlock(&u->x->life);
+	if (!u->x->dead && !ctx_enter(u->x))
+		drv_cuda.cuMemHostUnregister(u->piece.p);
+	pthread_rwlock_unlock(&u->x->life);
+	munmap(u->piece.p, u->piece.bytes);
+	free(u);
 	return NULL;
 }
 
 static void piece_free(struct srv_graph *g, struct host_piece *p, bool context_gone)
 {
-	struct host_piece *copy;
+	struct unlock *u;
 	pthread_attr_t attr;
 	pthread_t t;
 
@@ -76,28 +84,31 @@ static void piece_free(struct srv_graph *g, struct host_piece *p, bool context_g
 		locked_put(&g->x->locked, p->p, p->bytes);
 		return;
 	}
-	copy = p->locked && !context_gone ? malloc(sizeof(*copy)) : NULL;
-	if (!copy) {
+	u = p->locked && !context_gone ? malloc(sizeof(*u)) : NULL;
+	if (!u) {
 		munmap(p->p, p->bytes);
 		return;
 	}
-	*copy = *p;
+	*u = (struct unlock){.x = g->x, .piece = *p};
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&t, &attr, unlock_main, copy))
-		unlock_main(copy);
+	if (pthread_create(&t, &attr, unlock_main, u))
+		unlock_main(u);
 	pthread_attr_destroy(&attr);
 }
 
-/* Nothing of it runs any more. */
-void graph_drop(struct srv_graph *g, bool context_gone)
+/* With the lock. Nothing of it runs any more, unless its context is about to go. */
+static void drop_locked(struct srv_graph *g, bool context_gone)
 {
-	pthread_mutex_lock(&g->lock);
+	/* The driver ends a context when its work has ended; the host memory of that work goes here, and before. */
+	if (g->launched && !g->done_x->dead && drv_cuda.cuEventSynchronize && !ctx_enter(g->done_x))
+		drv_cuda.cuEventSynchronize(g->done);
+	g->launched = false;
 	if (g->exec)
 		drv_cuda.cuGraphExecDestroy(g->exec);
 	if (g->real)
 		drv_cuda.cuGraphDestroy(g->real);
-	if (g->done && !context_gone)
+	if (g->done && !g->done_x->dead)
 		drv_cuda.cuEventDestroy_v2(g->done);
 	g->exec = NULL;
 	g->real = NULL;
@@ -105,6 +116,12 @@ void graph_drop(struct srv_graph *g, bool context_gone)
 	for (unsigned i = 0; i < g->npieces; i++)
 		piece_free(g, &g->piece[i], context_gone);
 	g->npieces = 0;
+}
+
+void graph_drop(struct srv_graph *g, bool context_gone)
+{
+	pthread_mutex_lock(&g->lock);
+	drop_locked(g, context_gone);
 	pthread_mutex_unlock(&g->lock);
 	graph_put(&g);
 }
@@ -277,26 +294,36 @@ void srv_GRAPH_DROP(struct srv_call *c)
 
 /* ---- Ending ---- */
 
-/* Whether the last launch has ended. */
-static int32_t idle(struct srv_graph *g)
+bool graph_runs(struct srv_graph *g)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (pthread_rwlock_tryrdlock(&g->x->life))
-		return SRV_PENDING;
-	if (!g->x->dead && g->launched && !ctx_enter(g->x))
+	if (!g->launched)
+		return false;
+	/* Being destroyed: by and by it is dead, and then all of its work has ended. */
+	if (pthread_rwlock_tryrdlock(&g->done_x->life))
+		return true;
+	if (!g->done_x->dead && !ctx_enter(g->done_x))
 		r = drv_cuda.cuEventQuery(g->done);
-	pthread_rwlock_unlock(&g->x->life);
-	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : 0;
+	pthread_rwlock_unlock(&g->done_x->life);
+	return r == CUDA_ERROR_NOT_READY;
 }
 
 static int32_t destroy_ready(struct srv_call *c)
 {
 	struct srv_graph *g = c->ready_arg;
+	bool runs;
 
-	if (idle(g) == SRV_PENDING)
+	/* Another lane may be in the driver with it. */
+	if (pthread_mutex_trylock(&g->lock))
 		return SRV_PENDING;
-	graph_drop(g, g->x->dead);
+	runs = graph_runs(g);
+	if (!runs)
+		drop_locked(g, g->x->dead);
+	pthread_mutex_unlock(&g->lock);
+	if (runs)
+		return SRV_PENDING;
+	graph_put(&g);
 	return 0;
 }
 

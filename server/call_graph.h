@@ -25,8 +25,8 @@ struct srv_graph {
 	pthread_mutex_t lock;  /* all below, over the driver's calls */
 	struct srv_session *session;
 	struct srv_ctx *x;
-	CUgraph real;	  /* kept: a node's name is of it */
-	CUgraph *body;	     /* of its conditional nodes, in order */
+	CUgraph real;  /* kept: a node's name is of it */
+	CUgraph *body; /* of its conditional nodes, in order */
 	unsigned nbodies;
 	CUgraphExec exec; /* NULL until it was made */
 	CUresult status;  /* the first thing that went wrong, and with which node */
@@ -37,8 +37,8 @@ struct srv_graph {
 	_Atomic unsigned npieces; /* only grows: what is there may be read without the lock */
 	struct host_fn **old;	  /* that nodes called before they were changed */
 	unsigned nold;
-	CUevent done; /* the last launch has ended; of the context that it was in */
-	uint64_t done_ctx;
+	CUevent done;		/* the last launch has ended */
+	struct srv_ctx *done_x; /* the context that it was in: the event is of that one, and goes with it */
 	bool launched;
 };
 
@@ -48,6 +48,7 @@ void graph_put(struct srv_graph **g);
 struct srv_graph *srv_graph(struct srv_call *c, enum rgpu_kind kind, uint64_t handle); /* NULL: the status is set */
 /* [at, at + bytes) of its host memory. NULL: there is no such. */
 uint8_t *graph_host(struct srv_graph *g, uint64_t at, uint64_t bytes);
+bool graph_runs(struct srv_graph *g); /* with the lock: a launch has not ended, as far as is known */
 CUresult graph_add_piece(struct srv_graph *g, uint64_t bytes);
 void graph_drop(struct srv_graph *g, bool context_gone); /* it is off the table */
 /* call_graph_node.c: adds node number g->n, or changes an executable graph's. The context is current; with the lock. */

@@ -46,24 +46,30 @@ static void CUDA_CB make_moves(void *arg)
 /* Behind the launch before, whatever stream that was in: its copies use the same memory. With the lock. */
 static CUresult follow(struct srv_graph *g, CUstream stream, bool *busy)
 {
-	CUresult r = g->launched ? drv_cuda.cuEventQuery(g->done) : CUDA_SUCCESS;
+	CUresult r;
 
+	/* With its context all that ran there has ended. */
+	if (g->done && g->done_x->dead) {
+		g->done = NULL;
+		g->launched = false;
+	}
+	r = g->launched ? drv_cuda.cuEventQuery(g->done) : CUDA_SUCCESS;
 	*busy = r == CUDA_ERROR_NOT_READY;
 	return *busy ? drv_cuda.cuStreamWaitEvent(stream, g->done, 0) : r;
 }
 
 /* From here on the graph's memory is in use until the stream has come here. An event is of one context. */
-static CUresult mark(struct srv_graph *g, CUstream stream, uint64_t ctx)
+static CUresult mark(struct srv_graph *g, CUstream stream, struct srv_ctx *x)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (g->done && g->done_ctx != ctx) {
+	if (g->done && g->done_x != x) {
 		drv_cuda.cuEventDestroy_v2(g->done);
 		g->done = NULL;
 	}
 	if (!g->done)
 		r = drv_cuda.cuEventCreate(&g->done, CU_EVENT_DISABLE_TIMING);
-	g->done_ctx = ctx;
+	g->done_x = x;
 	if (!r)
 		r = drv_cuda.cuEventRecord(g->done, stream);
 	g->launched = !r;
@@ -126,7 +132,7 @@ static CUresult plan_moves(struct srv_call *c, struct srv_graph *g, struct launc
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(struct srv_graph *g, struct launch *l, CUstream stream)
+static CUresult launch(struct srv_graph *g, struct launch *l, struct srv_ctx *x, CUstream stream)
 {
 	bool busy;
 	CUresult r;
@@ -145,7 +151,7 @@ static CUresult launch(struct srv_graph *g, struct launch *l, CUstream stream)
 	if (!r && l->down->n)
 		r = drv_cuda.cuLaunchHostFunc(stream, make_moves, l->down);
 	/* Whatever was given may still run. */
-	if (mark(g, stream, l->a.ctx) && !r)
+	if (mark(g, stream, x) && !r)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	return r;
 }
@@ -179,15 +185,12 @@ void srv_GRAPH_LAUNCH(struct srv_call *c)
 	r = read_launch(c, l) ? plan_moves(c, g, l) : CUDA_ERROR_INVALID_VALUE;
 	if (!r) {
 		pthread_mutex_lock(&g->lock);
-		r = launch(g, l, stream);
+		r = launch(g, l, x, stream);
 		pthread_mutex_unlock(&g->lock);
 		/* Nothing is in use but what the record brought and what it takes home. */
-		if (c->payload_len || l->a.inlined || c->recv_len) {
+		if (l->up->n || l->down->n || c->recv_len) {
+			srv_fail(c, r);
 			wait_for_stream(c, x, stream, launch_done, l);
-			if (r) {
-				srv_fail(c, r);
-				c->recv_used = 0;
-			}
 			return;
 		}
 	}
@@ -255,51 +258,50 @@ static void moved(struct srv_call *c, int32_t status)
 	free(wait_arg(c));
 }
 
-/* One move in stream order, behind the launch before. */
-static void move(struct srv_call *c, struct srv_graph *g, uint64_t ctx, CUstream stream, uint8_t *dst, const uint8_t *src,
-		 uint64_t bytes)
+/* One move in stream order, behind the launch before: of the payload, or into what the client receives. */
+static void move(struct srv_call *c, struct srv_graph *g, uint64_t ctx, CUstream stream, uint64_t at, uint64_t bytes)
 {
 	struct srv_ctx *x = srv_context(c, ctx);
-	struct moves *m = moves_new(1);
-	bool busy;
+	struct moves *m = x ? moves_new(1) : NULL;
+	bool busy, given = false;
+	uint8_t *host;
 	CUresult r;
 
-	if (!x || !m) {
-		free(m);
+	if (!m) {
 		srv_fail(c, x ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
 		return;
 	}
-	add_move(m, dst, src, bytes);
 	pthread_mutex_lock(&g->lock);
-	r = follow(g, stream, &busy);
-	if (!r)
+	host = g->exec ? graph_host(g, at, bytes) : NULL;
+	r = host ? follow(g, stream, &busy) : CUDA_ERROR_INVALID_VALUE;
+	if (!r) {
+		add_move(m, c->recv ? c->recv : host, c->recv ? host : c->payload, bytes);
 		r = drv_cuda.cuLaunchHostFunc(stream, make_moves, m);
-	if (!r)
-		r = mark(g, stream, ctx);
-	pthread_mutex_unlock(&g->lock);
-	if (r) {
-		free(m);
-		srv_fail(c, r);
-		return;
+		given = !r;
 	}
-	wait_for_stream(c, x, stream, moved, m);
+	if (!r)
+		r = mark(g, stream, x);
+	pthread_mutex_unlock(&g->lock);
+	srv_fail(c, r);
+	if (given)
+		wait_for_stream(c, x, stream, moved, m);
+	else
+		free(m);
 }
 
 void srv_GRAPH_PUT(struct srv_call *c)
 {
 	struct rec_GRAPH_PUT a;
 	GRAPH_REF *g = NULL;
-	uint8_t *host;
 	void *stream;
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx) ||
 	    !(g = srv_graph(c, KIND_graphexec, a.exec)))
 		return;
-	host = graph_host(g, a.at, a.bytes);
-	if (!host || a.bytes != c->payload_len)
+	if (!a.bytes || a.bytes != c->payload_len || c->recv_len)
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 	else
-		move(c, g, a.ctx, stream, host, c->payload, a.bytes);
+		move(c, g, a.ctx, stream, a.at, a.bytes);
 }
 
 void srv_GRAPH_GET(struct srv_call *c)
@@ -311,19 +313,23 @@ void srv_GRAPH_GET(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)) || !(g = srv_graph(c, KIND_graphexec, a.exec)))
 		return;
-	host = graph_host(g, a.at, a.bytes);
-	if (!host || a.bytes != c->recv_len || !srv_recv_buffer(c)) {
+	if (!a.bytes || a.bytes != c->recv_len || !srv_recv_buffer(c)) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
-	/* A host function that the graph waits for looks at what came before it. */
-	if (a.now) {
-		memcpy(c->recv, host, a.bytes);
-		c->recv_used = a.bytes;
+	if (!a.now) {
+		if (srv_use(c, KIND_stream, a.hStream, &stream) && srv_enter(c, a.ctx))
+			move(c, g, a.ctx, stream, a.at, a.bytes);
 		return;
 	}
-	if (srv_use(c, KIND_stream, a.hStream, &stream) && srv_enter(c, a.ctx))
-		move(c, g, a.ctx, stream, c->recv, host, a.bytes);
+	/* A host function that the graph waits for looks at what came before it. */
+	pthread_mutex_lock(&g->lock);
+	host = g->exec ? graph_host(g, a.at, a.bytes) : NULL;
+	if (host)
+		memcpy(c->recv, host, a.bytes);
+	pthread_mutex_unlock(&g->lock);
+	c->recv_used = host ? a.bytes : 0;
+	srv_fail(c, host ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Bytes that the client gives when the stream has come here: functions before may write them. */
@@ -332,30 +338,29 @@ void srv_GRAPH_PULL(struct srv_call *c)
 	struct rec_GRAPH_PULL a;
 	GRAPH_REF *g = NULL;
 	struct host_fn *f;
-	uint8_t *host;
+	struct srv_ctx *x;
 	void *stream;
 	bool busy;
 	CUresult r;
 
-	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx) ||
-	    !(g = srv_graph(c, KIND_graphexec, a.exec)))
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
+	    !srv_enter(c, a.ctx) || !(g = srv_graph(c, KIND_graphexec, a.exec)))
 		return;
-	host = graph_host(g, a.at, a.bytes);
-	f = host && a.bytes <= RGPU_CHUNK_MAX ? host_fn_new(c->session, a.id, true) : NULL;
+	f = a.bytes <= RGPU_CHUNK_MAX ? host_fn_new(c->session, a.id, true) : NULL;
 	if (!f) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
-	f->into = host;
-	f->bytes = a.bytes;
 	pthread_mutex_lock(&g->lock);
-	r = follow(g, stream, &busy);
+	f->into = g->exec ? graph_host(g, a.at, a.bytes) : NULL;
+	f->bytes = a.bytes;
+	r = f->into ? follow(g, stream, &busy) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = drv_cuda.cuLaunchHostFunc(stream, host_fn_call, f);
 	if (r)
 		free(f);
 	else
-		r = mark(g, stream, a.ctx);
+		r = mark(g, stream, x);
 	pthread_mutex_unlock(&g->lock);
 	srv_fail(c, r);
 }

@@ -83,9 +83,11 @@ static CUresult kernel(struct made *m)
 /* Bytes from an end's first to behind its last. */
 static __int128 span(const struct rgpu_wire_end *e, const struct rgpu_wire_copy *w)
 {
-	const uint64_t most = 1ull << 48;
+	const uint64_t most = 1ull << 40; /* of three such the product is a number yet */
 
-	if (e->pitch > most || e->height > most || w->width > most || w->height > most || w->depth > most)
+	/* What does not hold a row, or a slice, a driver may take for something else. */
+	if (e->pitch > most || e->height > most || w->width > most || w->height > most || w->depth > most ||
+	    (e->place != RGPU_PLACE_ARRAY && ((w->height > 1 && e->pitch < w->width) || (w->depth > 1 && e->height < w->height))))
 		return -1;
 	return (__int128)(w->depth - 1) * e->pitch * e->height + (__int128)(w->height - 1) * e->pitch + w->width;
 }
@@ -220,6 +222,24 @@ static CUresult event(struct made *m)
 		    : drv_cuda.cuGraphAddEventRecordNode(&m->real, m->into, m->dep, m->a->ndeps, e);
 }
 
+/* A known one, for where another has its address is not known either. */
+static bool memop(struct made *m, const CUstreamBatchMemOpParams *op)
+{
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		return srv_range(m->c, op->waitValue.address, 4);
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		return srv_range(m->c, op->waitValue.address, 8);
+	case CU_STREAM_MEM_OP_BARRIER:
+	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static CUresult memops(struct made *m)
 {
 	CUstreamBatchMemOpParams op[256];
@@ -228,14 +248,9 @@ static CUresult memops(struct made *m)
 	if (!p.count || p.count > 256 || m->a->bytes % sizeof(*op))
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(op, m->blob, m->a->bytes);
-	for (unsigned i = 0; i < p.count; i++) {
-		bool none =
-			op[i].operation == CU_STREAM_MEM_OP_BARRIER || op[i].operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
-
-		if (!none && !srv_range(m->c, op[i].waitValue.address, 8) && !srv_range(m->c, op[i].waitValue.address, 4))
+	for (unsigned i = 0; i < p.count; i++)
+		if (!memop(m, &op[i]))
 			return refused(m->c);
-		m->c->status = 0;
-	}
 	if (!drv_cuda.cuGraphAddBatchMemOpNode || !drv_cuda.cuGraphExecBatchMemOpNodeSetParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return m->changes ? drv_cuda.cuGraphExecBatchMemOpNodeSetParams(m->g->exec, m->real, &p)
@@ -247,6 +262,7 @@ static CUresult fragment(struct made *m)
 {
 	GRAPH_REF *part = NULL;
 	uint64_t handle;
+	CUresult r;
 
 	if (m->a->bytes != sizeof(handle) || m->changes)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -254,11 +270,17 @@ static CUresult fragment(struct made *m)
 	part = srv_graph(m->c, KIND_graph, handle);
 	if (!part || part == m->g)
 		return part ? CUDA_ERROR_INVALID_VALUE : refused(m->c);
+	/* Nobody works on a fragment meanwhile but a client that means harm: two of them might wait for each other. */
+	if (pthread_mutex_trylock(&part->lock))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (part->status || !part->real)
-		return part->status ? part->status : CUDA_ERROR_INVALID_VALUE;
-	if (!drv_cuda.cuGraphAddChildGraphNode)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return drv_cuda.cuGraphAddChildGraphNode(&m->real, m->into, m->dep, m->a->ndeps, part->real);
+		r = part->status ? part->status : CUDA_ERROR_INVALID_VALUE;
+	else if (!drv_cuda.cuGraphAddChildGraphNode)
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	else
+		r = drv_cuda.cuGraphAddChildGraphNode(&m->real, m->into, m->dep, m->a->ndeps, part->real);
+	pthread_mutex_unlock(&part->lock);
+	return r;
 }
 
 static CUresult conditional(struct made *m)
@@ -338,7 +360,7 @@ static bool enter_node(struct made *m)
 	return true;
 }
 
-/* A launch that is under way may still call the old one. */
+/* A launch that is under way may still call the old one: it is freed when one is exchanged while nothing runs. */
 static CUresult exchange_fn(struct srv_graph *g, struct graph_node *n, struct host_fn *fn)
 {
 	struct host_fn **p = n->fn ? realloc(g->old, (g->nold + 1) * sizeof(*p)) : g->old;
@@ -349,6 +371,10 @@ static CUresult exchange_fn(struct srv_graph *g, struct graph_node *n, struct ho
 	if (n->fn)
 		g->old[g->nold++] = n->fn;
 	n->fn = fn;
+	if (graph_runs(g))
+		return CUDA_SUCCESS;
+	while (g->nold)
+		free(g->old[--g->nold]);
 	return CUDA_SUCCESS;
 }
 

@@ -54,12 +54,15 @@ void srv_MEM_RELEASE(struct srv_call *c)
 	struct srv_phys *p;
 	void *real;
 
-	if (!srv_body(c, &a, sizeof(a)) || !srv_take(c, KIND_memhandle, a.handle, &real))
+	if (!srv_body(c, &a, sizeof(a)))
 		return;
-	p = real;
-	srv_fail(c, drv_cuda.cuMemRelease(p->real));
+	/* With the lock: another lane may just be mapping from it. */
 	pthread_mutex_lock(&s->lock);
-	phys_put(s, p);
+	if (srv_take(c, KIND_memhandle, a.handle, &real)) {
+		p = real;
+		srv_fail(c, drv_cuda.cuMemRelease(p->real));
+		phys_put(s, p);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

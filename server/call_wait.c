@@ -43,6 +43,7 @@ void mark_put(struct srv_ctx *x, struct srv_mark *m)
 struct waits {
 	struct srv_ctx *x;
 	unsigned n;
+	int32_t failed; /* the call's status already: that is its answer, but its buffers may be in use */
 	void (*done)(struct srv_call *c, int32_t status);
 	void *arg;
 	struct srv_mark *mark[];
@@ -60,6 +61,8 @@ struct srv_ctx *wait_context(struct srv_call *c)
 
 static int32_t finish(struct srv_call *c, struct waits *w, int32_t status)
 {
+	if (w->failed)
+		status = w->failed;
 	if (w->done)
 		w->done(c, status);
 	for (unsigned i = 0; i < w->n; i++)
@@ -117,6 +120,7 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 
 	if (w) {
 		w->x = x;
+		w->failed = c->status;
 		w->done = done;
 		w->arg = arg;
 		w->mark[0] = mark_new(x, stream, &r);
@@ -182,16 +186,20 @@ int32_t wait_ask_event(struct srv_call *c, uint64_t ctx, uint64_t event)
 	CUresult r = CUDA_SUCCESS;
 	struct srv_ctx *x;
 
+	pthread_mutex_lock(&c->session->events_lock);
 	if (session_find(c->session, KIND_event, event, &e) && session_find(c->session, KIND_context, ctx, &slot)) {
 		x = slot.real;
-		if (pthread_rwlock_tryrdlock(&x->life))
+		if (pthread_rwlock_tryrdlock(&x->life)) {
+			pthread_mutex_unlock(&c->session->events_lock);
 			return SRV_PENDING;
+		}
 		if (!x->dead)
 			r = ctx_enter(x);
 		if (!x->dead && !r)
 			r = drv_cuda.cuEventQuery(e.real);
 		pthread_rwlock_unlock(&x->life);
 	}
+	pthread_mutex_unlock(&c->session->events_lock);
 	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : (int32_t)r;
 }
 

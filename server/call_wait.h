@@ -7,7 +7,8 @@
 
 /*
  * On the lane's own thread, its context current. The call is answered when all that @stream was given has run, at once if
- * it has; @done, unless NULL, is called then and may write c->out; @arg is wait_arg(c) there.
+ * it has; @done, unless NULL, is called then and may write c->out; @arg is wait_arg(c) there. A failure that is the call's status
+ * already stays its answer: its buffers may be in use all the same.
  */
 void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, void (*done)(struct srv_call *c, int32_t status),
 		     void *arg);

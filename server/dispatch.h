@@ -79,16 +79,19 @@ uint8_t *srv_recv_buffer(struct srv_call *c); /* NULL: no memory */
 
 /* Per-lane and per-session hooks, called by the worker. */
 struct srv_lane_state; /* current context …: owned by the API code */
-int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why, size_t why_size);
+int srv_session_open(struct srv_session **out, const struct rgpu_start *start, const void *data, uint32_t data_len, char *why,
+		     size_t why_size);
 int srv_session_join(struct srv_session *s, uint32_t device); /* index in DEVICE_LIST */
 void srv_session_close(struct srv_session *s);
 struct srv_lane_state *srv_lane_open(struct srv_session *s);
 void srv_lane_close(struct srv_session *s, struct srv_lane_state *l);
 struct srv_lane_state *srv_lane_state(struct srv_lane *l); /* implemented by the worker */
 
-/* The driver: loaded once, in the worker after fork, and in a short-lived child of the listener that reads the devices' properties. */
+/* The driver: loaded once, in the worker after fork, and in a short-lived child of the listener that reads the devices'
+ * properties. */
 int srv_driver_load(const char *lib, const char *blas_lib, char *why, size_t why_size);
-int srv_driver_devices(void *buf, size_t room, uint32_t *driver_version, char *name, size_t name_size); /* DEVICE_LIST payload; bytes or -errno */
+int srv_driver_devices(void *buf, size_t room, uint32_t *driver_version, char *name,
+		       size_t name_size); /* DEVICE_LIST payload; bytes or -errno */
 /* Used memory of this session on its i-th device, bytes; for stats. */
 uint64_t srv_session_mem(struct srv_session *s, unsigned i);
 

@@ -159,6 +159,8 @@ bool srv_take(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **r
 	struct srv_session *s = c->session;
 	struct srv_slot *slot, old = {0};
 
+	if (kind == KIND_event)
+		pthread_mutex_lock(&s->events_lock);
 	pthread_mutex_lock(&s->handles_lock);
 	slot = slot_of(s, kind, handle, false);
 	if (slot && slot->handle == handle) {
@@ -166,6 +168,8 @@ bool srv_take(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **r
 		slot->handle = 0;
 	}
 	pthread_mutex_unlock(&s->handles_lock);
+	if (kind == KIND_event)
+		pthread_mutex_unlock(&s->events_lock);
 	if (!old.handle)
 		return bad_handle(c, kind);
 	if (kind == KIND_stream)
@@ -412,6 +416,7 @@ int srv_session_open(struct srv_session **out, const struct rgpu_start *start, c
 	}
 	r = take_hello(data, data_len, why, why_size);
 	pthread_mutex_init(&s->handles_lock, NULL);
+	pthread_mutex_init(&s->events_lock, NULL);
 	pthread_rwlock_init(&s->ranges_lock, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->print_lock, NULL);

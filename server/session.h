@@ -85,6 +85,7 @@ struct srv_device {
 
 struct srv_session {
 	pthread_mutex_t handles_lock; /* table; a leaf */
+	pthread_mutex_t events_lock;  /* an event is asked about by another thread than its lane's: it does not go meanwhile */
 	struct srv_table table[KIND_MAX];
 	pthread_rwlock_t ranges_lock; /* leases, globals */
 	struct srv_ranges leases, globals;
@@ -95,7 +96,7 @@ struct srv_session {
 	atomic_bool per_thread;	     /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t shared_lock; /* shared; inside lock and ranges_lock */
 	struct srv_shared *shared;
-	uint64_t shared_bytes; /* lock */
+	uint64_t shared_bytes;	    /* lock */
 	pthread_mutex_t print_lock; /* text */
 	char *text;
 	size_t text_len, text_room;

@@ -2,6 +2,7 @@
 /* Records that no library of ours would write: the worker answers each with a status and goes on. */
 #include <pthread.h>
 #include <rgpu_wire.h>
+#include "api/graph_wire.h"
 #include "rgpu_ops.h"
 #include "shim/call.h"
 #include "tests/api/serve.h"
@@ -338,6 +339,112 @@ static int any_launch(uint64_t stream)
 	return 0;
 }
 
+static int one_node(uint32_t type, const void *what, uint32_t bytes)
+{
+	struct rec_GRAPH_NODE *b;
+	struct rgpu_call c;
+
+	b = begin(&c, OP_GRAPH_NODE, false, sizeof(*b) + bytes);
+	if (!b)
+		return 1;
+	*b = (struct rec_GRAPH_NODE){.ctx = c.ctx, .owner = GRAPH, .type = type, .bytes = bytes};
+	memcpy(b + 1, what, bytes);
+	rgpu_send(&c);
+	return 0;
+}
+
+/* What the server says of a graph with this one node; it is gone again afterwards. */
+static int made_of(uint32_t type, const void *what, uint32_t bytes, bool keep)
+{
+	struct rec_GRAPH_EXEC_DESTROY *d;
+	struct rec_GRAPH_BEGIN *b;
+	struct rec_GRAPH_MAKE *m;
+	struct rgpu_call c;
+	int r;
+
+	b = begin(&c, OP_GRAPH_BEGIN, false, sizeof(*b));
+	if (!b)
+		return -1;
+	*b = (struct rec_GRAPH_BEGIN){.ctx = c.ctx, .graph = GRAPH, .host_bytes = 64};
+	rgpu_send(&c);
+	if (one_node(type, what, bytes) || !(m = begin(&c, OP_GRAPH_MAKE, true, sizeof(*m))))
+		return -1;
+	c.mute = true;
+	*m = (struct rec_GRAPH_MAKE){.ctx = c.ctx, .graph = GRAPH, .exec = EXEC};
+	r = rgpu_fence(&c, NULL, 0);
+	if (r || keep)
+		return r;
+	d = begin(&c, OP_GRAPH_EXEC_DESTROY, false, sizeof(*d));
+	if (!d)
+		return -1;
+	*d = (struct rec_GRAPH_EXEC_DESTROY){.exec = EXEC};
+	rgpu_send(&c);
+	return 0;
+}
+
+/* Lengths whose product is a small number, if one computes with too few bits; operations whose address lies elsewhere. */
+static void nodes(uint64_t d)
+{
+	struct rgpu_wire_copy w = {.src = {.at = d, .place = RGPU_PLACE_DEVICE, .pitch = 64, .height = 1},
+				   .dst = {.at = d + 4096, .place = RGPU_PLACE_DEVICE, .pitch = 64, .height = 1},
+				   .width = 64,
+				   .height = 1,
+				   .depth = 1};
+	CUstreamBatchMemOpParams op = {
+		.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = d + (1 << 20) - 4}};
+
+	is_int(made_of(CU_GRAPH_NODE_TYPE_MEMCPY, &w, sizeof(w), false), 0, "a node by hand");
+	w.height = 1;
+	w.depth = (1ull << 44) + 1;
+	w.src.pitch = w.dst.pitch = w.src.height = w.dst.height = 1ull << 42;
+	is_int(made_of(CU_GRAPH_NODE_TYPE_MEMCPY, &w, sizeof(w), false), CUDA_ERROR_INVALID_VALUE, "extents that wrap round");
+	w.height = 1024;
+	w.depth = 1;
+	w.src.pitch = w.dst.pitch = 0;
+	is_int(made_of(CU_GRAPH_NODE_TYPE_MEMCPY, &w, sizeof(w), false), CUDA_ERROR_INVALID_VALUE, "a pitch that holds no row");
+	is_int(made_of(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &op, sizeof(op), false), 0, "a write of a word");
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	op.writeValue.address = (uint64_t)-8;
+	is_int(made_of(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &op, sizeof(op), false), CUDA_ERROR_INVALID_VALUE, "a write to nowhere");
+	op.writeValue.address = d;
+	op.operation = (CUstreamBatchMemOpType)77;
+	is_int(made_of(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &op, sizeof(op), false), CUDA_ERROR_INVALID_VALUE,
+	       "an operation that nobody knows has its address somewhere");
+}
+
+/* Launches that move nothing, again and again, while the stream is held: what they need must live until it goes on. */
+static void empty_moves(CUdeviceptr flag, CUstream s)
+{
+	struct rec_GRAPH_EXEC_DESTROY *e;
+	struct rec_GRAPH_LAUNCH *b;
+	struct rgpu_call c;
+	int bad;
+
+	must(cuMemsetD32(flag, 0, 1));
+	must(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+	bad = made_of(CU_GRAPH_NODE_TYPE_EMPTY, NULL, 0, true);
+	for (int i = 0; i < 500 && !bad; i++) {
+		struct rgpu_wire_range r[2] = {{0, 0}, {0, 0}};
+
+		b = begin(&c, OP_GRAPH_LAUNCH, false, sizeof(*b) + sizeof(r));
+		bad = !b;
+		if (bad)
+			break;
+		*b = (struct rec_GRAPH_LAUNCH){.ctx = c.ctx, .exec = EXEC, .hStream = (uint64_t)s, .up = 1, .down = 1};
+		memcpy(b + 1, r, sizeof(r));
+		rgpu_send(&c);
+	}
+	must(cuMemsetD32Async(flag, 1, 1, CU_STREAM_PER_THREAD));
+	is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
+	e = begin(&c, OP_GRAPH_EXEC_DESTROY, false, sizeof(*e));
+	bad = bad || !e;
+	if (e) {
+		*e = (struct rec_GRAPH_EXEC_DESTROY){.exec = EXEC};
+		rgpu_send(&c);
+	}
+	is_int(bad, 0, "launches that move nothing");
+}
+
 static void graphs(uint64_t stream)
 {
 	struct rgpu_call c;
@@ -374,7 +481,7 @@ static void graphs(uint64_t stream)
 
 int main(void)
 {
-	CUdeviceptr d, e;
+	CUdeviceptr d, e, f;
 	int bad = 0, v = 0;
 	CUstream s;
 	CUevent ev;
@@ -400,9 +507,16 @@ int main(void)
 	/* Earlier failures are told by now, or by one of these. */
 	for (int i = 0; i < 10; i++)
 		cuStreamQuery(NULL);
-	is_cu(cuMemAlloc(&e, 4096), CUDA_SUCCESS);
-	is_cu(cuMemsetD32(e, 77, 1024), CUDA_SUCCESS);
-	is_cu(cuMemcpyDtoH(&v, e + 4092, 4), CUDA_SUCCESS);
+	must(cuMemAlloc(&e, 1 << 20));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	nodes(e);
+	empty_moves(e, s);
+	/* Earlier failures are told by now, or by one of these. */
+	for (int i = 0; i < 10; i++)
+		cuStreamQuery(NULL);
+	is_cu(cuMemAlloc(&f, 4096), CUDA_SUCCESS);
+	is_cu(cuMemsetD32(f, 77, 1024), CUDA_SUCCESS);
+	is_cu(cuMemcpyDtoH(&v, f + 4092, 4), CUDA_SUCCESS);
 	is_int(v, 77, "and works");
 	return tap_done();
 }
