@@ -210,6 +210,20 @@ static void scan(struct live *lv, u32 *slot, u32 used[RC_COUNT])
 	}
 }
 
+/*
+ * What a compiler for a GPU might need, from our slots, which are more than that: its classes of registers share one file, and it
+ * spills rather than keep a block of the size that the kernel allows from running. So no launch fails for registers here.
+ */
+static u32 estimate(const u32 used[RC_COUNT], u32 max_threads)
+{
+	u32 want = used[RC_32] + 2 * used[RC_64] + (used[RC_16] + 1) / 2 + 2;
+	u32 warps = (max_threads + 31) / 32;
+	u32 cap = warps ? 65536 / (warps * 32) & ~7u : 255;
+
+	cap = cap < 255 ? cap : 255;
+	return want < cap ? want : cap;
+}
+
 void lower_slots(struct lower *lo)
 {
 	static const u32 bytes[RC_COUNT] = {4, 2 * WARP, 4 * WARP, 8 * WARP};
@@ -229,7 +243,7 @@ void lower_slots(struct lower *lo)
 		load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' needs too many registers", lo->ast->name);
 	lo->f->reg_base[RC_COUNT] = (u32)at;
 	lo->f->frame_regs = at ? (u32)at : 64;
-	lo->f->info.regs = used[RC_32] + 2 * used[RC_64] + (used[RC_16] + 1) / 2 + 2;
+	lo->f->info.regs = estimate(used, lo->ast->max_threads);
 	for (u32 r = 0; r < lo->nregs; r++)
 		if (lo->cls[r] < RC_COUNT)
 			slot[r] = (u32)(base[lo->cls[r]] + (u64)slot[r] * bytes[lo->cls[r]]);
