@@ -180,14 +180,14 @@ void srv_STREAM_SYNC(struct srv_call *c)
 }
 
 /* Asked by its handle each time, for it may be destroyed meanwhile, which ends the wait. */
-int32_t wait_ask_event(struct srv_call *c, uint64_t ctx, uint64_t event)
+int32_t wait_ask_event(struct srv_call *c, uint64_t event)
 {
 	struct srv_slot e, slot;
 	CUresult r = CUDA_SUCCESS;
 	struct srv_ctx *x;
 
 	pthread_mutex_lock(&c->session->events_lock);
-	if (session_find(c->session, KIND_event, event, &e) && session_find(c->session, KIND_context, ctx, &slot)) {
+	if (session_find(c->session, KIND_event, event, &e) && session_find(c->session, KIND_context, e.ctx, &slot)) {
 		x = slot.real;
 		if (pthread_rwlock_tryrdlock(&x->life)) {
 			pthread_mutex_unlock(&c->session->events_lock);
@@ -209,7 +209,7 @@ static int32_t event_ready(struct srv_call *c)
 	int32_t status;
 
 	memcpy(&a, c->body, sizeof(a));
-	status = wait_ask_event(c, a.ctx, a.hEvent);
+	status = wait_ask_event(c, a.hEvent);
 	if (status != SRV_PENDING)
 		say_text(c, status);
 	return status;

@@ -15,7 +15,7 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 int32_t wait_ready(struct srv_call *c); /* the ready() of such a call */
 
 /* Whether the event has completed: SRV_PENDING, or its status. One that is gone holds nobody. */
-int32_t wait_ask_event(struct srv_call *c, uint64_t ctx, uint64_t event);
+int32_t wait_ask_event(struct srv_call *c, uint64_t event);
 void *wait_arg(struct srv_call *c);
 struct srv_ctx *wait_context(struct srv_call *c); /* there, too */
 

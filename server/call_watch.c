@@ -29,7 +29,7 @@ static int32_t event_ready(struct srv_call *c)
 	int32_t status;
 
 	memcpy(&a, c->body, sizeof(a));
-	status = wait_ask_event(c, a.ctx, a.hEvent);
+	status = wait_ask_event(c, a.hEvent);
 	if (status == SRV_PENDING)
 		return SRV_PENDING;
 	say(c, status);

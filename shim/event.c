@@ -207,7 +207,8 @@ CUresult cuEventQuery(CUevent hEvent)
 		r = session_take_pending(c.session, c.op);
 		return r || !shared_any() ? r : shared_pull(c.session, false);
 	case WATCH_QUIET:
-		return CUDA_ERROR_NOT_READY;
+		/* The word that is waited for will not come from a server that is gone. */
+		return session_dead(c.session) ? session_fail(c.session, NULL) : (int)CUDA_ERROR_NOT_READY;
 	default:
 		break;
 	}

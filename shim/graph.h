@@ -76,6 +76,8 @@ struct shim_exec {
 	bool records; /* … and nodes that record events */
 	bool flying;  /* launched since it was last seen idle */
 	struct landing_pad *pad;
+	uint64_t *old; /* hostfuncs that nodes had before they were changed: a launch may still come to them */
+	unsigned nold;
 };
 
 /* graph_cond.c. With graph_lock: whether there is such a condition. */
@@ -90,6 +92,9 @@ int host_replan(struct shim_exec *e, struct wnode *w);
 /* Host functions and asked-for bytes get their names. */
 int host_functions(struct shim_exec *e);
 void host_functions_free(struct shim_exec *e);
+struct hostfunc;
+/* A new name for what a node calls from now on, in place of *id. */
+int host_rename(struct shim_exec *e, const struct hostfunc *f, uint64_t *id);
 void host_fetch(void *wnode); /* before a host function is called: what it wants to see comes down */
 /* Rows from where they lie one behind the other with gaps, as in the operand, to the program's memory. */
 void operand_scatter(const struct operand *o, const uint8_t *from);

@@ -491,10 +491,6 @@ static int send_change(struct shim_exec *e, struct wnode *w)
 	return r;
 }
 
-/*
- * A name stands for what it stood for when a launch was given, so what is new gets new names; the old ones are kept until the
- * graph goes.
- */
 static int rename_host(struct shim_exec *e, struct wnode *w)
 {
 	struct hostfunc f = {.fn = w->node->p.host.fn,
@@ -503,7 +499,7 @@ static int rename_host(struct shim_exec *e, struct wnode *w)
 			     .arg = w,
 			     .context = e->context};
 
-	return hostfunc_new(&f, &w->fn);
+	return host_rename(e, &f, &w->fn);
 }
 
 static int change_pulled(struct shim_exec *e, struct wnode *w)
@@ -521,7 +517,7 @@ static int change_pulled(struct shim_exec *e, struct wnode *w)
 		struct blob b = {0};
 
 		f.bytes = n < RGPU_CHUNK_MAX ? n : RGPU_CHUNK_MAX;
-		r = hostfunc_new(&f, &w->pull[k]);
+		r = host_rename(e, &f, &w->pull[k]);
 		if (!r)
 			r = host_blob(&b, RGPU_NODE_PULL, w->pull[k], w->up.at + off, f.bytes);
 		if (!r)

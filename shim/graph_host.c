@@ -290,8 +290,33 @@ int host_functions(struct shim_exec *e)
 	return r;
 }
 
+/*
+ * A name stands for what it stood for when a launch was given, so what is new gets new names; the old ones are kept until the
+ * graph goes, once it was launched.
+ */
+int host_rename(struct shim_exec *e, const struct hostfunc *f, uint64_t *id)
+{
+	uint64_t *old = e->flying ? realloc(e->old, (e->nold + 1) * sizeof(*old)) : e->old, was = *id;
+	int r;
+
+	if (e->flying && !old)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->old = old;
+	r = hostfunc_new(f, id);
+	if (r)
+		return r;
+	if (e->flying)
+		e->old[e->nold++] = was;
+	else
+		hostfunc_free(was);
+	return 0;
+}
+
 void host_functions_free(struct shim_exec *e)
 {
+	for (unsigned i = 0; i < e->nold; i++)
+		hostfunc_free(e->old[i]);
+	free(e->old);
 	for (unsigned i = 0; i < e->flat.n && e->node; i++) {
 		struct wnode *w = &e->node[i];
 

@@ -101,7 +101,8 @@ static bool remember(struct rgpu_call *c, uint64_t *free, uint64_t *total)
 	bool good;
 
 	pthread_mutex_lock(&m->lock);
-	good = watch_look(&m->watch) == WATCH_QUIET && m->changes == atomic_load(&c->session->changes);
+	good = watch_look(&m->watch) == WATCH_QUIET && m->changes == atomic_load(&c->session->changes) &&
+	       !session_dead(c->session);
 	*free = m->free;
 	*total = m->total;
 	pthread_mutex_unlock(&m->lock);

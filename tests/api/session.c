@@ -106,6 +106,72 @@ static int exits(void)
 	exit(0);
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void *waits(void *s)
+{
+	cuCtxSetCurrent(ctx);
+	return (void *)(long)cuStreamSynchronize(s);
+}
+
+/* Asked until it is told, with an end: what hangs is not a time-out of the test's. */
+static int polled(CUresult (*ask)(void *), void *what)
+{
+	int r = CUDA_ERROR_NOT_READY;
+
+	for (int i = 0; i < 20000 && r == CUDA_ERROR_NOT_READY; i++) {
+		usleep(1000);
+		r = ask(what);
+	}
+	return r;
+}
+
+/* A server that dies while a stream is held: everybody who waits or polls for that stream is told. */
+static void dies(void)
+{
+	size_t free_bytes, total;
+	CUdeviceptr d, mapped;
+	char buf[64];
+	pthread_t t;
+	CUstream s;
+	CUevent e;
+	void *p, *r;
+	int v = 0;
+
+	must(cuMemAlloc(&d, 64));
+	must(cuMemsetD32(d, 0, 1));
+	must(cuMemHostAlloc(&p, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	must(cuMemHostGetDevicePointer(&mapped, p, 0));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&e, 0));
+	must(cuStreamWaitValue32(s, d, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuLaunchHostFunc(s, nothing, NULL));
+	must(cuMemsetD32Async(mapped, 5, 1, s));
+	must(cuEventRecord(e, s));
+	for (int i = 0; i < 2; i++) {
+		is_cu(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+		is_cu(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	}
+	must(cuMemGetInfo(&free_bytes, &total));
+	pthread_create(&t, NULL, waits, s);
+	usleep(20000);
+	kill(serve_pid, SIGTERM);
+	is_int(polled((CUresult(*)(void *))cuEventQuery, e), CUDA_ERROR_DEVICE_UNAVAILABLE, "who polls an event is told");
+	is_int(polled((CUresult(*)(void *))cuStreamQuery, s), CUDA_ERROR_DEVICE_UNAVAILABLE, "who polls a stream is told");
+	pthread_join(t, &r);
+	is_int((long)r, CUDA_ERROR_DEVICE_UNAVAILABLE, "who waits for it is told");
+	for (int i = 0; i < 1000000 && !v; i++)
+		v = cuMemcpyDtoH(buf, d, 64);
+	is_int(v, CUDA_ERROR_DEVICE_UNAVAILABLE, "the server ends: calls fail");
+	is_cu(cuMemsetD8(d, 0, 64), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is_cu(cuMemGetInfo(&free_bytes, &total), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is_cu(cuLaunchHostFunc(s, nothing, NULL), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	is_cu(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
+}
+
 int main(void)
 {
 	serve(NULL, 1);
@@ -119,18 +185,6 @@ int main(void)
 	is_int(in_child(forked), 0, "a forked child gets an error");
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS); /* and disturbs nobody */
 	is_int(rgpuRoundTrips("LANE_RESET"), 0, "a lane is handed on without a round trip");
-	{
-		char buf[64];
-		CUdeviceptr d;
-		int r = 0;
-
-		must(cuMemAlloc(&d, 64));
-		kill(serve_pid, SIGTERM);
-		for (int i = 0; i < 1000000 && !r; i++)
-			r = cuMemcpyDtoH(buf, d, 64);
-		is_int(r, CUDA_ERROR_DEVICE_UNAVAILABLE, "the server ends: calls fail");
-		is_cu(cuMemsetD8(d, 0, 64), CUDA_ERROR_DEVICE_UNAVAILABLE);
-		is_cu(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	}
+	dies();
 	return tap_done();
 }
