@@ -111,12 +111,68 @@ static void large_and_pitched(void)
 	free(moved);
 }
 
+/* Contexts that go while a graph's last launch was, or is, in them. */
+static void contexts(void)
+{
+	enum { N = 5 << 20 };
+	static uint32_t in[64], out[64];
+	uint8_t *src = calloc(1, N);
+	CUstream mine, theirs;
+	CUDA_MEMCPY3D c;
+	CUcontext other;
+	CUgraphExec x;
+	CUgraphNode n;
+	CUdeviceptr d;
+	CUgraph g;
+
+	must(cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING));
+	must(cuGraphCreate(&g, 0));
+	c = line_copy(in, gmem, sizeof(in), true);
+	must(cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, gctx));
+	c = line_copy(out, gmem, sizeof(out), false);
+	must(cuGraphAddMemcpyNode(&n, g, &n, 1, &c, gctx));
+	must(cuGraphInstantiate(&x, g, 0));
+	must(cuCtxCreate(&other, NULL, 0, 0));
+	must(cuStreamCreate(&theirs, CU_STREAM_NON_BLOCKING));
+	in[5] = 1;
+	is_cu(cuGraphLaunch(x, theirs), CUDA_SUCCESS);
+	is_cu(cuStreamSynchronize(theirs), CUDA_SUCCESS);
+	is_int(out[5], 1, "a launch in another context's stream");
+	must(cuCtxDestroy(other));
+	must(cuCtxSetCurrent(gctx));
+	in[5] = 2;
+	is_cu(cuGraphLaunch(x, mine), CUDA_SUCCESS);
+	is_cu(cuStreamSynchronize(mine), CUDA_SUCCESS);
+	is_int(out[5], 2, "after that one went, in a stream of its own");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+
+	must(cuCtxCreate(&other, NULL, 0, 0));
+	must(cuStreamCreate(&theirs, CU_STREAM_NON_BLOCKING));
+	must(cuMemAlloc(&d, N));
+	must(cuGraphCreate(&g, 0));
+	c = line_copy(src, d, N, true);
+	n = NULL;
+	for (int i = 0; i < 20; i++)
+		must(cuGraphAddMemcpyNode(&n, g, n ? &n : NULL, n ? 1 : 0, &c, other));
+	must(cuGraphInstantiate(&x, g, 0));
+	must(cuGraphLaunch(x, theirs));
+	is_cu(cuCtxDestroy(other), CUDA_SUCCESS);
+	must(cuCtxSetCurrent(gctx));
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuStreamDestroy(mine));
+	free(src);
+}
+
 int main(void)
 {
 	serve(NULL, 1);
 	graph_cases(primary());
 	replays_cost_nothing();
 	large_and_pitched();
+	contexts();
 	conditions(false);
 	return tap_done();
 }
