@@ -53,7 +53,7 @@ static void refuse(void *arg, const char *cause)
 
 static int check(const char *name)
 {
-	const struct ptx_mem mem = {host_alloc, host_free, NULL};
+	const struct ptx_mem mem = {.alloc = host_alloc, .free = host_free};
 	struct ptx_module *m;
 	struct ptx_func *f;
 	char *text;

@@ -432,11 +432,16 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	/* The engine's heap has this size, once and for all. */
-	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > default_limit[limit]) {
-		log_line("cuCtxSetLimit: a device malloc heap of more than %zu MiB is not supported yet",
-			 default_limit[limit] >> 20);
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+		value = (value + 4095) & ~(size_t)4095;
+		if (value > c->dev->total)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		/* A heap is made with its module, where CUDA makes it with the first launch. */
+		if (value != c->limit[limit] && atomic_load(&c->dev->heaps)) {
+			log_line("cuCtxSetLimit: a module that uses device malloc is loaded already; set the limit before that");
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+		atomic_store(&c->dev->heap_bytes, value);
 	}
 	/* Nothing to persist in a CPU's caches, as the attribute says. */
 	if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)

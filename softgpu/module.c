@@ -17,6 +17,8 @@ static void module_release(struct obj *o)
 {
 	struct module *m = container_of(o, struct module, obj);
 
+	if (m->dev && ptx_module_has_heap(m->ptx))
+		atomic_fetch_sub(&m->dev->heaps, 1);
 	ptx_module_free(m->ptx);
 	free(m->funcs);
 	free(m);
@@ -186,6 +188,9 @@ CUresult module_load(const void *image, size_t len, const struct jit_options *ji
 	if (r != CUDA_SUCCESS) {
 		free(m);
 	} else {
+		m->dev = d;
+		if (ptx_module_has_heap(m->ptx))
+			atomic_fetch_add(&d->heaps, 1);
 		r = add_functions(m);
 		if (r != CUDA_SUCCESS) {
 			module_retire(m);

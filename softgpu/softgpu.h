@@ -104,6 +104,8 @@ struct device {
 	struct ctx *primary;  /* made at cuInit, never freed: its handle outlives release and retain */
 	unsigned int retained;
 	unsigned int primary_flags;
+	atomic_size_t heap_bytes; /* of device malloc in modules loaded from now on; 0: the default */
+	atomic_uint heaps;	  /* modules loaded that have one */
 	struct pool *pool, *current_pool; /* the default one; the one that cuMemAllocAsync takes from */
 };
 
@@ -312,6 +314,7 @@ struct ptx_mem module_memory(struct device *d);
 /* One image loaded for one context; a library's instance before any context asks for it has obj.ctx NULL. */
 struct module {
 	struct obj obj;
+	struct device *dev;
 	struct ptx_module *ptx;
 	size_t nfuncs;
 	struct function **funcs; /* one reference each */

@@ -47,6 +47,11 @@ void ptx_module_free(struct ptx_module *m)
 	free(m);
 }
 
+bool ptx_module_has_heap(const struct ptx_module *m)
+{
+	return m->heap;
+}
+
 static void *must(struct load *ld, void *p)
 {
 	if (!p)
@@ -80,7 +85,7 @@ static u64 place_vars(struct load *ld, enum space sp, u64 bytes, u32 *n)
 static void place_data(struct load *ld)
 {
 	struct ptx_module *m = ld->m;
-	u64 consts, bytes, coop, heap = 0;
+	u64 consts, bytes, coop, heap = 0, heap_bytes = m->mem.heap_bytes ? m->mem.heap_bytes : HEAP_BYTES;
 	u32 n = 0;
 
 	consts = place_vars(ld, SP_CONST, 0, &n);
@@ -90,7 +95,7 @@ static void place_data(struct load *ld)
 		bytes += COOP_SLOTS * COOP_BYTES;
 	if (ld->uses_heap) {
 		heap = bytes;
-		bytes += HEAP_BYTES;
+		bytes += heap_bytes;
 	}
 	if (!bytes)
 		return;
@@ -112,7 +117,7 @@ static void place_data(struct load *ld)
 	if (ld->uses_envreg)
 		m->coop = m->data + coop;
 	if (ld->uses_heap)
-		m->heap = must(ld, ptx_heap_new(m->data + heap, HEAP_BYTES));
+		m->heap = must(ld, ptx_heap_new(m->data + heap, heap_bytes));
 }
 
 static void init_data(struct load *ld)

@@ -35,6 +35,7 @@ struct ptx_mem {
 	uint64_t (*alloc)(void *arg, size_t bytes, size_t align);
 	void (*free)(void *arg, uint64_t addr);
 	void *arg;
+	size_t heap_bytes; /* for device malloc, in modules that use it; 0: CUDA's default */
 };
 
 /*
@@ -48,6 +49,8 @@ enum ptx_status ptx_module_load(const char *text, size_t len, const struct ptx_m
 enum ptx_status ptx_module_check(const char *text, size_t len, const struct ptx_mem *mem, struct ptx_module **out,
 				 void (*refuse)(void *arg, const char *cause), void *arg);
 void ptx_module_free(struct ptx_module *m);
+/* Whether kernels of it allocate: it has a heap of its own then. */
+bool ptx_module_has_heap(const struct ptx_module *m);
 
 /* Kernels (.entry) in the order of the text; NULL when there is no such. */
 struct ptx_func *ptx_module_kernel(struct ptx_module *m, const char *name);

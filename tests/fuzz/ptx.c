@@ -80,7 +80,7 @@ static void run(struct ptx_func *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct ptx_mem mem = {mem_alloc, mem_free, NULL};
+	const struct ptx_mem mem = {.alloc = mem_alloc, .free = mem_free};
 	struct ptx_module *m = NULL;
 	char log[256];
 

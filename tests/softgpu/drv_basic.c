@@ -123,7 +123,7 @@ static void contexts(void)
 	works(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
 	works(cuCtxGetLimit(&v, CU_LIMIT_STACK_SIZE));
 	is_int(v, 4096, "a limit is kept");
-	gives(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1ull << 30), CUDA_ERROR_UNSUPPORTED_LIMIT);
+	gives(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1ull << 60), CUDA_ERROR_OUT_OF_MEMORY);
 	gives(cuCtxGetLimit(&v, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH), CUDA_ERROR_UNSUPPORTED_LIMIT);
 	gives(cuCtxGetLimit(&v, 99), CUDA_ERROR_INVALID_VALUE);
 	works(cuCtxSynchronize());

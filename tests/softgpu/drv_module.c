@@ -362,6 +362,37 @@ static void globals(void)
 	works(cuModuleUnload(b));
 }
 
+/* Device malloc has what the limit says, in modules that are loaded after it was set. */
+static void mallocs(void)
+{
+	static const char text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+				   ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+				   ".visible .entry grab(.param .u64 o)\n{\n.reg .b64 %a, %n, %p;\n"
+				   "{ .param .b64 n; .param .b64 r; mov.u64 %n, 33554432; st.param.b64 [n], %n;\n"
+				   "call (r), malloc, (n); ld.param.b64 %p, [r]; }\n"
+				   "ld.param.u64 %a, [o]; st.global.u64 [%a], %p; ret;\n}\n";
+	size_t before, now;
+	uint64_t got[2];
+	CUfunction f;
+	CUmodule m;
+	void *params[] = {&out};
+
+	must(cuCtxGetLimit(&before, CU_LIMIT_MALLOC_HEAP_SIZE));
+	for (int i = 0; i < 2; i++) {
+		must(cuModuleLoadData(&m, text));
+		must(cuModuleGetFunction(&f, m, "grab"));
+		works(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		works(cuMemcpyDtoH(&got[i], out, 8));
+		gives(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 128 << 20), CUDA_ERROR_INVALID_VALUE);
+		works(cuModuleUnload(m));
+		works(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 64 << 20));
+	}
+	ok(!got[0] && got[1], "32 MiB are too much for a heap of 8, and not for one of 64");
+	works(cuCtxGetLimit(&now, CU_LIMIT_MALLOC_HEAP_SIZE));
+	ok(before == 8 << 20 && now == 64 << 20, "the limit is told");
+	works(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, before));
+}
+
 static void libraries(CUcontext primary)
 {
 	uint32_t n = 4, v = 11, back[4];
@@ -592,6 +623,7 @@ int main(void)
 	launches(m);
 	layouts(m);
 	globals();
+	mallocs();
 	libraries(ctx);
 	concurrency();
 	printing(m);

@@ -305,7 +305,7 @@ static void told(void *arg, const char *cause)
 static void test_check(void)
 {
 	static const char text[] = HEAD ".entry a() { foo; bar; ret; }\n.entry b() { ret; }\n.func c() {\nbaz; }\n";
-	const struct ptx_mem mem = {test_mem_alloc, test_mem_free, NULL};
+	const struct ptx_mem mem = {.alloc = test_mem_alloc, .free = test_mem_free};
 	struct ptx_module *m;
 	char log[512] = "";
 

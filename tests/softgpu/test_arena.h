@@ -86,7 +86,7 @@ static void test_seed(const char *text, size_t len)
 
 static __attribute__((unused)) enum ptx_status test_load(const char *text, size_t len, struct ptx_module **m)
 {
-	const struct ptx_mem mem = {test_mem_alloc, test_mem_free, NULL};
+	const struct ptx_mem mem = {.alloc = test_mem_alloc, .free = test_mem_free};
 
 	test_seed(text, len);
 	return ptx_module_load(text, len, &mem, m, test_log, sizeof(test_log));
