@@ -80,6 +80,7 @@ static void piece_free(struct srv_graph *g, struct host_piece *p, bool context_g
 	pthread_attr_t attr;
 	pthread_t t;
 
+	atomic_fetch_sub(&g->session->graph_bytes, p->bytes);
 	if (p->bytes <= RGPU_CHUNK_MAX) {
 		locked_put(&g->x->locked, p->p, p->bytes);
 		return;
@@ -104,6 +105,7 @@ static void drop_locked(struct srv_graph *g, bool context_gone)
 	if (g->launched && !g->done_x->dead && drv_cuda.cuEventSynchronize && !ctx_enter(g->done_x))
 		drv_cuda.cuEventSynchronize(g->done);
 	g->launched = false;
+	g->status = CUDA_ERROR_INVALID_HANDLE; /* for a lane that has just found it */
 	if (g->exec)
 		drv_cuda.cuGraphExecDestroy(g->exec);
 	if (g->real)
@@ -131,7 +133,8 @@ CUresult graph_add_piece(struct srv_graph *g, uint64_t bytes)
 {
 	struct host_piece *p = &g->piece[g->npieces];
 
-	if (g->npieces == RGPU_HOST_PIECES || bytes > RGPU_HOST_MAX)
+	if (g->npieces == RGPU_HOST_PIECES || bytes > RGPU_HOST_MAX ||
+	    atomic_load(&g->session->graph_bytes) + bytes > SRV_HOST_MAX)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*p = (struct host_piece){.bytes = bytes ? bytes : 1};
 	if (p->bytes <= RGPU_CHUNK_MAX) {
@@ -148,6 +151,7 @@ CUresult graph_add_piece(struct srv_graph *g, uint64_t bytes)
 	/* What nobody has brought down yet is nobody else's. */
 	if (p->bytes <= RGPU_CHUNK_MAX)
 		memset(p->p, 0, p->bytes);
+	atomic_fetch_add(&g->session->graph_bytes, p->bytes);
 	g->npieces++;
 	return CUDA_SUCCESS;
 }
@@ -220,8 +224,10 @@ void srv_GRAPH_ADOPT(struct srv_call *c)
 	    !srv_fresh(c, KIND_graph, a.graph) || !srv_take(c, KIND_graph, a.from, &from))
 		return;
 	g = from;
+	pthread_mutex_lock(&g->lock);
 	if (!g->status && a.host_bytes && !g->npieces)
 		g->status = graph_add_piece(g, a.host_bytes);
+	pthread_mutex_unlock(&g->lock);
 	srv_put(c, KIND_graph, a.graph, g, a.ctx);
 }
 

@@ -244,8 +244,10 @@ void srv_GRAPH_HOST(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !(g = srv_graph(c, KIND_graphexec, a.exec)))
 		return;
 	pthread_mutex_lock(&g->lock);
+	if (!g->exec)
+		srv_fail(c, CUDA_ERROR_INVALID_HANDLE);
 	/* A graph without host memory has no piece 0. */
-	if (a.piece == 1 && !g->npieces)
+	else if (a.piece == 1 && !g->npieces)
 		srv_fail(c, graph_add_piece(g, 1));
 	if (!c->status)
 		srv_fail(c, a.piece == g->npieces ? graph_add_piece(g, a.bytes) : CUDA_ERROR_INVALID_VALUE);

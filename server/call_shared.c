@@ -3,12 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "lib/twin.h"
 #include "server/session.h"
-
-/* A session's, of the memory that this machine has: its pages are all in use from the start. */
-#define SHARED_MAX ((uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2)
 
 struct srv_shared {
 	struct twin twin;
@@ -107,7 +103,7 @@ void srv_SHARE(struct srv_call *c)
 	if (!srv_body(c, &a, sizeof(a)))
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (a.bytes > SHARED_MAX || s->shared_bytes > SHARED_MAX - a.bytes) {
+	if (a.bytes > SRV_HOST_MAX || s->shared_bytes > SRV_HOST_MAX - a.bytes) {
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	} else if (session_in_window(s, a.addr, a.bytes) && a.addr % TWIN_LINE == 0 && a.bytes % TWIN_LINE == 0) {
 		m = calloc(1, sizeof(*m));

@@ -8,11 +8,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 #include "driver_table.h"
 #include "rgpu_ops.h"
 #include "server/call.h"
 #include "server/host.h"
 #include "server/locked.h"
+
+/* A session's twins, and its graphs' host memory, of the memory that this machine has: their pages may all be in use. */
+#define SRV_HOST_MAX ((uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2)
 
 #define SRV_DEVICES_MAX	 32
 #define SRV_HANDLE_CHUNK 1024u
@@ -96,8 +100,9 @@ struct srv_session {
 	atomic_bool per_thread;	     /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t shared_lock; /* shared; inside lock and ranges_lock */
 	struct srv_shared *shared;
-	uint64_t shared_bytes;	    /* lock */
-	pthread_mutex_t print_lock; /* text */
+	uint64_t shared_bytes;	      /* lock */
+	_Atomic uint64_t graph_bytes; /* of graphs' host memory */
+	pthread_mutex_t print_lock;   /* text */
 	char *text;
 	size_t text_len, text_room;
 	bool text_lost;
