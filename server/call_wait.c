@@ -242,9 +242,12 @@ static void *block(void *arg)
 {
 	struct blocked *b = arg;
 
-	b->status = ctx_enter(b->x);
+	/* It is not destroyed meanwhile: that would wait for the same work. */
+	pthread_rwlock_rdlock(&b->x->life);
+	b->status = b->x->dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : ctx_enter(b->x);
 	if (!b->status)
 		b->status = drv_cuda.cuCtxSynchronize();
+	pthread_rwlock_unlock(&b->x->life);
 	atomic_store(&b->done, true);
 	return NULL;
 }

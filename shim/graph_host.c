@@ -291,24 +291,26 @@ int host_functions(struct shim_exec *e)
 }
 
 /*
- * A name stands for what it stood for when a launch was given, so what is new gets new names; the old ones are kept until the
- * graph goes, once it was launched.
+ * A name stands for what it stood for when a launch was given, so what is new gets new names; the old ones are kept until no
+ * launch is to come to them any more.
  */
 int host_rename(struct shim_exec *e, const struct hostfunc *f, uint64_t *id)
 {
-	uint64_t *old = e->flying ? realloc(e->old, (e->nold + 1) * sizeof(*old)) : e->old, was = *id;
+	uint64_t *old = realloc(e->old, (e->nold + 1) * sizeof(*old)), was = *id;
+	unsigned kept = 0;
 	int r;
 
-	if (e->flying && !old)
+	if (!old)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	e->old = old;
 	r = hostfunc_new(f, id);
 	if (r)
 		return r;
-	if (e->flying)
-		e->old[e->nold++] = was;
-	else
-		hostfunc_free(was);
+	e->old[e->nold++] = was;
+	for (unsigned i = 0; i < e->nold; i++)
+		if (!hostfunc_free_idle(e->old[i]))
+			e->old[kept++] = e->old[i];
+	e->nold = kept;
 	return 0;
 }
 

@@ -88,6 +88,20 @@ void hostfunc_free(uint64_t id)
 	pthread_mutex_unlock(&lock);
 }
 
+bool hostfunc_free_idle(uint64_t id)
+{
+	struct entry *e;
+	bool idle;
+
+	pthread_mutex_lock(&lock);
+	e = find(id);
+	idle = !e || !e->pending;
+	if (e && idle)
+		free_locked((uint32_t)id);
+	pthread_mutex_unlock(&lock);
+	return idle;
+}
+
 void hostfunc_drop_context(struct rgpu_obj *context)
 {
 	pthread_mutex_lock(&lock);

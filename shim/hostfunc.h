@@ -25,6 +25,7 @@ struct hostfunc {
 /* A name for the server. A CUresult. */
 int hostfunc_new(const struct hostfunc *f, uint64_t *id);
 void hostfunc_free(uint64_t id);
+bool hostfunc_free_idle(uint64_t id); /* unless calls are expected: false */
 
 /* Said before the record that makes the server call it: the thread is there then, and listens. A CUresult. */
 int hostfunc_expect(struct rgpu_session *s, uint64_t id);

@@ -111,6 +111,42 @@ static void large_and_pitched(void)
 	free(moved);
 }
 
+static void count(void *n)
+{
+	++*(int *)n;
+}
+
+/* Each launch calls what the node called when it was given, whatever was said since. */
+static void changed_functions(void)
+{
+	enum { N = 300 };
+	static int calls[N];
+	CUDA_HOST_NODE_PARAMS p = {.fn = count};
+	CUgraphNode n;
+	CUgraphExec x;
+	CUstream s;
+	CUgraph g;
+	int bad = 0;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuGraphCreate(&g, 0));
+	p.userData = &calls[0];
+	must(cuGraphAddHostNode(&n, g, NULL, 0, &p));
+	must(cuGraphInstantiate(&x, g, 0));
+	for (int i = 0; i < N; i++) {
+		p.userData = &calls[i];
+		bad += cuGraphExecHostNodeSetParams(x, n, &p) || cuGraphLaunch(x, s);
+		if (i % 50 == 49)
+			bad += cuStreamSynchronize(s) != CUDA_SUCCESS;
+	}
+	for (int i = 0; i < N; i++)
+		bad += calls[i] != 1;
+	is_int(bad, 0, "a host node that is changed before each launch");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuStreamDestroy(s));
+}
+
 /* Contexts that go while a graph's last launch was, or is, in them. */
 static void contexts(void)
 {
@@ -172,6 +208,7 @@ int main(void)
 	graph_cases(primary());
 	replays_cost_nothing();
 	large_and_pitched();
+	changed_functions();
 	contexts();
 	conditions(false);
 	return tap_done();
