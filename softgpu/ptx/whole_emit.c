@@ -172,8 +172,14 @@ static void step_back(struct emit *e, u32 at, u64 *live, u64 *wide)
 		clear(wide, s);
 	}
 	for (u32 k = 0; k < in->list_def; k++) {
-		clear(live, wb_slot(b, list[k], &cls));
-		clear(wide, wb_slot(b, list[k], &cls));
+		u32 s = wb_slot(b, list[k], &cls);
+
+		if (i->kind == K_GUARD) { /* other lanes keep their old values, so all must be there */
+			set(wide, s);
+			continue;
+		}
+		clear(live, s);
+		clear(wide, s);
 	}
 	e->dies[at] = 0;
 	for (u32 k = 0; k < NREGS; k++)
