@@ -146,7 +146,7 @@ static struct fact transfer(const struct build *b, const struct whole_op *o, con
 		return many;
 	case TR_SHL:
 		if (!a[2].step && constant(b, i->r[2], RC_32, &k) && k >= 0 && k < 31)
-			return stepped((s64)a[1].step << k, cls);
+			return stepped(a[1].step * (1ll << k), cls);
 		return many;
 	case TR_SHR: /* 32 consecutive numbers from a multiple of 32 differ in the low five bits only */
 		if (aligned32(a[1]) && a[1].step == 1 && constant(b, i->r[2], RC_32, &k) && k >= 5 && k < 32)

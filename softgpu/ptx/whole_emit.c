@@ -8,6 +8,7 @@
 
 /* Kernels beyond this run in the general form only: the build must stay short. */
 #define MAX_CELLS (4u << 20)
+#define MAX_WORK  (64u << 20) /* instructions looked at */
 
 struct emit {
 	struct build b;
@@ -22,6 +23,7 @@ struct emit {
 	whole_fn fma_mixed;
 	struct whole *out;
 	const whole_fn *special;
+	u64 work;
 	bool failed;
 };
 
@@ -68,7 +70,7 @@ static bool find_blocks(struct emit *e)
 		n += lead[k];
 	b->blocks = take(e, n * sizeof(*b->blocks));
 	b->block_of = take(e, f->ncode * sizeof(u32));
-	if (e->failed || (u64)n * (b->nslots + 1) > MAX_CELLS)
+	if (e->failed || (u64)n * (b->nslots + 1) > MAX_CELLS || (u64)f->ncode * b->words > MAX_CELLS)
 		return false;
 	for (u32 k = 0; k < f->ncode; k++) {
 		if (lead[k])
@@ -103,6 +105,14 @@ static bool successors(struct emit *e, const struct wblock *bl, bool (*fn)(struc
 	return bl->end < b->f->ncode ? fn(e, &b->blocks[b->block_of[bl->end]], arg) | r : r;
 }
 
+/* Once more over the whole kernel; fails when that has been too often. */
+static bool again(struct emit *e)
+{
+	e->work += e->b.f->ncode + (u64)e->b.nblocks * e->b.nslots / 16;
+	e->failed |= e->work > MAX_WORK;
+	return !e->failed;
+}
+
 static bool flow_facts(struct emit *e, struct wblock *next, void *facts)
 {
 	return wb_meet(next->in, facts, e->b.nslots) | !next->entry ? (next->entry = true) : false;
@@ -116,7 +126,7 @@ static void solve_facts(struct emit *e)
 	bool changed = true;
 
 	b->blocks[0].entry = true;
-	while (changed && !e->failed) {
+	while (changed && again(e)) {
 		changed = false;
 		for (u32 k = 0; k < b->nblocks; k++) {
 			struct wblock *bl = &b->blocks[k];
@@ -243,7 +253,7 @@ static void solve_back(struct emit *e)
 	u64 *sets = take(e, 2 * b->words * 8);
 	bool changed = true;
 
-	while (changed && !e->failed) {
+	while (changed && again(e)) {
 		changed = false;
 		for (u32 k = b->nblocks; k-- > 0;)
 			changed |= back(e, &b->blocks[k], sets, false);
@@ -257,7 +267,7 @@ static void add_reg(struct emit *e, struct whole_list *l, s32 off, u32 cls, s32 
 {
 	if (e->nregs == e->cregs) {
 		u32 cap = e->cregs ? 2 * e->cregs : 256;
-		struct whole_reg *p = realloc(e->out->regs, cap * sizeof(*p));
+		struct whole_reg *p = cap > MAX_CELLS ? NULL : realloc(e->out->regs, cap * sizeof(*p));
 
 		if (!p) {
 			e->failed = true;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* PTX that means harm: it gets an error or a value of its own memory, and the engine's memory stays as it was. */
+#include <sys/resource.h>
+
 #include "softgpu/ptx/tensormap.h"
 #include "softgpu/ptx/texture.h"
 #include "tests/softgpu/test_arena.h"
@@ -117,10 +119,38 @@ static void textures(void)
 	is_int(bad, 0, "texels of the texture, whatever coordinate and offset");
 }
 
+/* ---- Size ---- */
+
+/* Many registers with one value for all lanes, all live at each of as many loads: lists of them would fill the memory. */
+static void many_registers(void)
+{
+	const unsigned n = 12000;
+	char *text = malloc(n * 80 + 1000), *s = text;
+	uint32_t *mem = test_alloc(4096);
+	struct rusage before, after;
+
+	for (unsigned k = 0; k < 64; k++)
+		mem[k] = 1;
+	s += sprintf(
+		s, HEAD(".param .u64 p") ".reg .b32 %%r<%u>, %%s;\n.reg .b64 %%a;\nld.param.u64 %%a, [p];\nmov.u32 %%s, 0;\n", n);
+	for (unsigned k = 0; k < n; k++)
+		s += sprintf(s, "ld.global.u32 %%r%u, [%%a+%u];\n", k, k % 64 * 4);
+	for (unsigned k = 0; k < n; k++)
+		s += sprintf(s, "add.u32 %%s, %%s, %%r%u;\n", k);
+	sprintf(s, "st.global.u32 [%%a+256], %%s;\nret;\n}\n");
+	getrusage(RUSAGE_SELF, &before);
+	is_int(run(text, &mem), PTX_OK, "%u live registers", n);
+	getrusage(RUSAGE_SELF, &after);
+	is_int(mem[64], n, "have their values");
+	ok(after.ru_maxrss - before.ru_maxrss < 300 << 10, "and do not fill the memory");
+	free(text);
+}
+
 int main(void)
 {
 	test_arena_init();
 	tensor_maps();
 	textures();
+	many_registers();
 	return tap_done();
 }
