@@ -327,7 +327,7 @@ struct op_row {
 };
 enum { OP_MODS = 1 }; /* imm gets the modifiers: see enum mod_flags */
 
-enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32, MF_RELU = 64, MF_FINITE = 128 };
+enum mod_flags { MF_RND = 7, MF_FTZ = 8, MF_SAT = 16, MF_APPROX = 32 };
 enum rnd { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NA };
 
 const struct op_row *ptx_op_find(const char *name, size_t len);

@@ -93,10 +93,6 @@ u64 mod_flags(struct lower *lo)
 		f |= MF_SAT;
 	if (mod(lo, "approx") || mod(lo, "full"))
 		f |= MF_APPROX;
-	if (mod(lo, "relu"))
-		f |= MF_RELU;
-	if (mod(lo, "satfinite"))
-		f |= MF_FINITE;
 	return f;
 }
 

@@ -293,41 +293,6 @@ HANDLER(cvt_general)
 	}
 }
 
-/* To a shorter format from f32, with .relu and .satfinite: a NaN stays one, whatever its sign. */
-static u32 shorten(f32 a, enum type t, u64 flags)
-{
-	u32 most = t == TY_F16 ? 0x7bff : 0x7f7f, sign, h;
-
-	if ((flags & MF_RELU) && a < 0)
-		a = 0;
-	h = to_half((f64)a, t, flags);
-	sign = (flags & MF_RELU) ? 0 : h & 0x8000;
-	if (a != a)
-		return h;
-	return (flags & MF_FINITE) && (h & 0x7fff) > most ? sign | most : sign | (h & 0x7fff);
-}
-
-static u32 shorten_tf32(u32 a, u64 flags)
-{
-	u32 sign = a & 0x80000000, m = a & 0x7fffffff, rnd = flags & MF_RND;
-
-	if (m > 0x7f800000)
-		return 0x7fffffff;
-	if ((flags & MF_RELU) && sign)
-		return 0;
-	if (m < 0x7f800000)
-		m = (m + (rnd == RND_NA ? 0x1000 : rnd == RND_N ? 0xfff + (m >> 13 & 1) : 0)) & 0xffffe000;
-	if ((flags & MF_FINITE) && m >= 0x7f800000)
-		m = 0x7f7fe000;
-	return sign | m;
-}
-
-OP_LANE_FUNC(f16_f32, "", "", u16, f32, f32, f32, shorten(a, TY_F16, flags))
-OP_LANE_FUNC(bf16_f32, "", "", u16, f32, f32, f32, shorten(a, TY_BF16, flags))
-OP_LANE_FUNC(f16x2_f32, "", "", u32, f32, f32, f32, shorten(a, TY_F16, flags) << 16 | shorten(b, TY_F16, flags))
-OP_LANE_FUNC(bf16x2_f32, "", "", u32, f32, f32, f32, shorten(a, TY_BF16, flags) << 16 | shorten(b, TY_BF16, flags))
-OP_LANE_FUNC(tf32_f32, "", "", u32, u32, u32, u32, shorten_tf32(a, flags))
-
 /* cvt.pack: a and b saturated side by side, over the low part of c for bytes. */
 static u32 pack8(s32 a, s32 b, u32 c, enum type t)
 {
@@ -374,12 +339,6 @@ const struct op_row ptx_ops_general[] = {
 	{"cvt.pack.sat.s4.s32.b32", "wwww", pack_s4, 0},
 	{"cvt.pack.sat.u2.s32.b32", "wwww", pack_u2, 0},
 	{"cvt.pack.sat.s2.s32.b32", "wwww", pack_s2, 0},
-	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.f16.f32", "hf", f16_f32, OP_MODS},
-	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.bf16.f32", "hf", bf16_f32, OP_MODS},
-	{"cvt.{rn,rz}{,.satfinite,.relu,.relu.satfinite,.satfinite.relu}.f16x2.f32", "wff", f16x2_f32, OP_MODS},
-	{"cvt.{rn,rz}{,.satfinite,.relu,.relu.satfinite,.satfinite.relu}.bf16x2.f32", "wff", bf16x2_f32, OP_MODS},
-	{"cvt.{rn,rz}{.satfinite,.relu,.relu.satfinite,.satfinite.relu}.tf32.f32", "wf", tf32_f32, OP_MODS},
-	{"cvt.rna.satfinite.tf32.f32", "wf", tf32_f32, OP_MODS},
 	{"cvt.pack.sat.u16.s32", "www", pack_u16, 0},
 	{"cvt.pack.sat.s16.s32", "www", pack_s16, 0},
 	{"cvt:general", "", cvt_general, 0},
