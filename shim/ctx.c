@@ -16,18 +16,7 @@
 #include "shim/thread.h"
 #include "shim/watch.h"
 
-#define FLAGS_KNOWN                                                                                                              \
-	(CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |                              \
-	 CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS)
-
 static _Atomic unsigned long long next_id = 1;
-
-static bool bad_flags(unsigned flags)
-{
-	unsigned sched = flags & CU_CTX_SCHED_MASK;
-
-	return flags & ~FLAGS_KNOWN || (sched & (sched - 1));
-}
 
 /* The stack of this thread. */
 
@@ -329,7 +318,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	d = device_find(dev);
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (bad_flags(flags))
+	if (!ctx_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&d->lock);
 	d->primary_flags = flags;
@@ -375,7 +364,7 @@ CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 	d = device_find(dev);
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!pctx || bad_flags(flags))
+	if (!pctx || !ctx_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = session_start(d->session);
 	if (r)

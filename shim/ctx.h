@@ -36,6 +36,14 @@ struct ctx {
 	struct ctx *next;   /* of the dead ones: ctx.c */
 };
 
+/* Flags of a context: known ones, and at most one way of waiting. */
+static inline bool ctx_flags_ok(unsigned int flags)
+{
+	unsigned int sched = flags & CU_CTX_SCHED_MASK;
+
+	return !(flags & ~CU_CTX_FLAGS_MASK) && !(sched & (sched - 1));
+}
+
 static inline struct ctx *ctx_of(struct rgpu_obj *context)
 {
 	return context->data;

@@ -116,6 +116,8 @@ CUresult cuCtxSetFlags(unsigned int flags)
 
 	if (r)
 		return r;
+	if (!ctx_flags_ok(flags))
+		return CUDA_ERROR_INVALID_VALUE;
 	x->flags = flags;
 	return CUDA_SUCCESS;
 }

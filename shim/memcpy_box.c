@@ -23,14 +23,18 @@ struct said {
 	const void *host;
 	CUdeviceptr device;
 	CUarray array;
-	uint64_t pitch, rows, x, y, z;
+	uint64_t pitch, rows, x, y, z; /* pitch and rows: 0 where it says nothing */
 };
 
-static int end_of(struct end *e, const struct said *s)
+#define PITCH_MAX INT32_MAX /* as CU_DEVICE_ATTRIBUTE_MAX_PITCH has it */
+
+static int end_of(struct end *e, const struct said *s, const struct box *box)
 {
+	uint64_t pitch = s->pitch ? s->pitch : box->width; /* rows that touch */
 	struct block b;
 
-	if (s->pitch > LENGTH_MAX || s->rows > LENGTH_MAX || s->x > LENGTH_MAX || s->y > LENGTH_MAX || s->z > LENGTH_MAX)
+	if (box->width > LENGTH_MAX || box->height > LENGTH_MAX || s->rows > LENGTH_MAX || s->x > LENGTH_MAX ||
+	    s->y > LENGTH_MAX || s->z > LENGTH_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (s->type) {
 	case CU_MEMORYTYPE_HOST:
@@ -57,9 +61,12 @@ static int end_of(struct end *e, const struct said *s)
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	e->pitch = s->pitch;
-	e->slice = (unsigned __int128)s->pitch * s->rows;
-	e->at += s->x + s->y * s->pitch + s->z * (uint64_t)e->slice;
+	if (s->pitch > PITCH_MAX || (s->pitch && s->pitch < s->x + box->width) ||
+	    (s->rows && box->depth > 1 && s->rows < s->y + box->height))
+		return CUDA_ERROR_INVALID_VALUE;
+	e->pitch = pitch;
+	e->slice = (unsigned __int128)pitch * (s->rows ? s->rows : box->height);
+	e->at += s->x + s->y * pitch + s->z * (uint64_t)e->slice;
 	return 0;
 }
 
@@ -285,16 +292,11 @@ static int copy2d(const CUDA_MEMCPY2D *p, CUstream hStream, bool sync)
 		return CUDA_ERROR_INVALID_VALUE;
 	b.width = p->WidthInBytes;
 	b.height = p->Height;
-	/* A pitch of 0 means rows that touch. */
-	src = (struct said){
-		p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcPitch ? p->srcPitch : b.width, 0, p->srcXInBytes,
-		p->srcY,	  0};
-	dst = (struct said){
-		p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstPitch ? p->dstPitch : b.width, 0, p->dstXInBytes,
-		p->dstY,	  0};
-	r = end_of(&b.src, &src);
+	src = (struct said){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcPitch, 0, p->srcXInBytes, p->srcY, 0};
+	dst = (struct said){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstPitch, 0, p->dstXInBytes, p->dstY, 0};
+	r = end_of(&b.src, &src, &b);
 	if (!r)
-		r = end_of(&b.dst, &dst);
+		r = end_of(&b.dst, &dst, &b);
 	return r ? r : copy_box(&b, hStream, sync);
 }
 
@@ -306,26 +308,12 @@ int box_of(struct box *b, const CUDA_MEMCPY3D *p)
 	if (!p || p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
 	*b = (struct box){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
-	src = (struct said){p->srcMemoryType,
-			    p->srcHost,
-			    p->srcDevice,
-			    p->srcArray,
-			    p->srcPitch ? p->srcPitch : b->width,
-			    p->srcHeight ? p->srcHeight : b->height,
-			    p->srcXInBytes,
-			    p->srcY,
-			    p->srcZ};
-	dst = (struct said){p->dstMemoryType,
-			    p->dstHost,
-			    p->dstDevice,
-			    p->dstArray,
-			    p->dstPitch ? p->dstPitch : b->width,
-			    p->dstHeight ? p->dstHeight : b->height,
-			    p->dstXInBytes,
-			    p->dstY,
-			    p->dstZ};
-	r = end_of(&b->src, &src);
-	return r ? r : end_of(&b->dst, &dst);
+	src = (struct said){p->srcMemoryType, p->srcHost,     p->srcDevice, p->srcArray, p->srcPitch,
+			    p->srcHeight,     p->srcXInBytes, p->srcY,	    p->srcZ};
+	dst = (struct said){p->dstMemoryType, p->dstHost,     p->dstDevice, p->dstArray, p->dstPitch,
+			    p->dstHeight,     p->dstXInBytes, p->dstY,	    p->dstZ};
+	r = end_of(&b->src, &src, b);
+	return r ? r : end_of(&b->dst, &dst, b);
 }
 
 static int copy3d(const CUDA_MEMCPY3D *p, CUstream hStream, bool sync)

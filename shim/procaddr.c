@@ -40,9 +40,13 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 			     CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+	int driver = CUDA_VERSION;
 	bool known;
 
-	if (!symbol || !pfn ||
+	/* The server may be newer than this file; only then it must be asked. */
+	if (cudaVersion > driver)
+		cuDriverGetVersion(&driver);
+	if (!symbol || !pfn || cudaVersion > driver ||
 	    flags & ~(cuuint64_t)(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) ||
 	    flags == 3)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -199,8 +199,7 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev, unsigne
 	CUresult r;
 
 	TRY(api_enter());
-	if (!out || flags & ~CU_CTX_FLAGS_MASK || (flags & CU_CTX_SCHED_MASK) > CU_CTX_SCHED_BLOCKING_SYNC ||
-	    (flags & CU_CTX_SCHED_MASK) == 3)
+	if (!out || !ctx_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	d = device_get(dev);
 	if (!d)
@@ -365,7 +364,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 	AUTO_PUT struct ctx *c = NULL;
 
 	TRY(ctx_enter(&c));
-	if (flags & ~CU_CTX_FLAGS_MASK || (flags & CU_CTX_SCHED_MASK) > CU_CTX_SCHED_BLOCKING_SYNC)
+	if (!ctx_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	c->flags = flags;
 	return CUDA_SUCCESS;
@@ -542,7 +541,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 	TRY(ctx_enter(&c));
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!peer || ctx_resolve(peer, &p) != CUDA_SUCCESS)
+	if (!peer || ctx_resolve(peer, &p) != CUDA_SUCCESS || p == c)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (p->dev == c->dev)
 		return CUDA_ERROR_INVALID_DEVICE;

@@ -278,7 +278,7 @@ static bool in_memory(const struct end *e, const struct copy *c, uint64_t base, 
 {
 	uint64_t a, b, end;
 
-	if (__builtin_add_overflow(e->x, c->width, &end))
+	if (e->pitch > INT32_MAX || __builtin_add_overflow(e->x, c->width, &end)) /* MAX_PITCH */
 		return false;
 	*pitch = e->pitch;
 	if (!*pitch && c->rows <= 1 && c->planes <= 1)

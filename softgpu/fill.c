@@ -40,7 +40,7 @@ static CUresult check(CUdeviceptr dst, size_t pitch, unsigned int bytes, size_t 
 	uint64_t line;
 
 	*all = 0;
-	if (__builtin_mul_overflow(width, bytes, &line) || dst % bytes || (rows > 1 && pitch < line))
+	if (__builtin_mul_overflow(width, bytes, &line) || dst % bytes || (rows > 1 && (pitch < line || pitch % bytes)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!width || !rows)
 		return CUDA_SUCCESS;

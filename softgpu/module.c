@@ -112,6 +112,8 @@ static CUresult from_ptx_status(enum ptx_status s)
 		return CUDA_SUCCESS;
 	case PTX_NOMEM:
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	case PTX_VERSION:
+		return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
 	case PTX_UNSUPPORTED:
 	case PTX_SYNTAX:
 	default:

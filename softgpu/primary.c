@@ -79,7 +79,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	struct device *d;
 
 	TRY(device_enter(dev, &d));
-	if (flags & ~CU_CTX_FLAGS_MASK || (flags & CU_CTX_SCHED_MASK) > CU_CTX_SCHED_BLOCKING_SYNC)
+	if (!ctx_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&d->lock);
 	d->primary_flags = d->primary->flags = flags;

@@ -39,7 +39,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
 	const struct procaddr *p;
 	bool known;
 
-	if (!symbol || !fn ||
+	if (!symbol || !fn || version > SOFTGPU_DRIVER_VERSION ||
 	    flags & ~(cuuint64_t)(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
 		return CUDA_ERROR_INVALID_VALUE;
 	p = find(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
@@ -48,7 +48,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
 		*status = p	  ? CU_GET_PROC_ADDRESS_SUCCESS
 			  : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
 				  : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	return p ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	/* With a place for its status the caller reads that; without one the call's own says it. */
+	return p || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cuuint64_t flags)

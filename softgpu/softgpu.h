@@ -153,6 +153,14 @@ struct ctx {
 /* Checks that every entry point makes: initialised, not in a forked child, not inside a host function. */
 CUresult api_enter(void);
 /* api_enter, and the calling thread's current context with a reference; its sticky error when it has one. */
+/* Flags of a context: known ones, and at most one way of waiting. */
+static inline bool ctx_flags_ok(unsigned int flags)
+{
+	unsigned int sched = flags & CU_CTX_SCHED_MASK;
+
+	return !(flags & ~CU_CTX_FLAGS_MASK) && !(sched & (sched - 1));
+}
+
 CUresult ctx_enter(struct ctx **out);
 /* The context that @handle names, or for NULL the current one, with a reference. */
 CUresult ctx_resolve(CUcontext handle, struct ctx **out);

@@ -380,6 +380,9 @@ static void parse_version(struct load *ld)
 	}
 	if (!n || !part[0])
 		unexpected(ld, "a version like 9.0");
+	/* Minor versions only add: what they add is refused where it is met. */
+	if (part[0] > 9)
+		load_fail(ld, PTX_VERSION, ld->t.line, "PTX %u.%u: 9 is the newest known", part[0], part[1]);
 	ld->version = part[0] * 10 + part[1];
 	next(ld);
 }

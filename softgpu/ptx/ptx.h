@@ -13,8 +13,9 @@ struct ptx_func;
 enum ptx_status {
 	PTX_OK = 0,
 	PTX_NOMEM,	 /* host memory */
+	PTX_VERSION,	 /* of a newer ISA (CUDA_ERROR_UNSUPPORTED_PTX_VERSION) */
 	PTX_SYNTAX,	 /* the text is not PTX (CUDA_ERROR_INVALID_PTX) */
-	PTX_UNSUPPORTED, /* a form the engine does not run (CUDA_ERROR_UNSUPPORTED_PTX_VERSION / INVALID_PTX) */
+	PTX_UNSUPPORTED, /* a form the engine does not run (CUDA_ERROR_INVALID_PTX) */
 	PTX_ILLEGAL_ADDRESS,
 	PTX_MISALIGNED,
 	PTX_ILLEGAL_INSTRUCTION, /* also trap */

@@ -49,7 +49,7 @@ int main(void)
 	must(cuCtxSetCurrent(c[0]));
 	works(cuCtxEnablePeerAccess(c[1], 0));
 	gives(cuCtxEnablePeerAccess(c[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-	gives(cuCtxEnablePeerAccess(c[0], 0), CUDA_ERROR_INVALID_DEVICE);
+	gives(cuCtxEnablePeerAccess(c[0], 0), CUDA_ERROR_INVALID_CONTEXT);
 	gives(cuCtxEnablePeerAccess(c[1], 1), CUDA_ERROR_INVALID_VALUE);
 	works(cuCtxDisablePeerAccess(c[1]));
 	gives(cuCtxDisablePeerAccess(c[1]), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
