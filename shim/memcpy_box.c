@@ -61,7 +61,7 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (s->pitch > PITCH_MAX || (s->pitch && s->pitch < s->x + box->width) ||
+	if (s->pitch > PITCH_MAX || (s->pitch && box->height && s->pitch < s->x + box->width) ||
 	    (s->rows && box->depth > 1 && s->rows < s->y + box->height))
 		return CUDA_ERROR_INVALID_VALUE;
 	e->pitch = pitch;

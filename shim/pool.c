@@ -160,7 +160,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 
 	if (r)
 		return r;
-	if (!pool || !poolProps)
+	if (!pool || !poolProps || poolProps->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = check_place(&poolProps->location, poolProps->allocType);
 	if (r)

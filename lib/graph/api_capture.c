@@ -168,12 +168,8 @@ static CUresult info(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t 
 	if (!status)
 		return CUDA_ERROR_INVALID_VALUE;
 	GTRY(gb_stream(stream, &s));
-	if (s.legacy) {
-		bool capturing;
-
-		/* Whether it captures cannot be said without taking part in the order. */
-		GTRY(graph_capturing(&s, &capturing));
-	}
+	if (s.legacy)
+		GTRY(graph_legacy_asked(&s));
 	*status = CU_STREAM_CAPTURE_STATUS_NONE;
 	if (!atomic_load_explicit(&graph_captures, memory_order_acquire))
 		return CUDA_SUCCESS;

@@ -84,17 +84,28 @@ void capture_void(struct capture *c)
 	c->invalid = true;
 }
 
-/* The legacy stream waits for all blocking streams of its context, so also for one that captures. */
-static CUresult implicit(CUcontext ctx)
+/* The legacy stream waits for all blocking streams of its context, so also for one that captures; work there ends the capture. */
+static CUresult implicit(CUcontext ctx, bool work)
 {
 	CUresult r = CUDA_SUCCESS;
 
 	for (struct capture *c = captures; c; c = c->next)
 		for (struct captured_stream *s = c->streams; s; s = s->next)
 			if (s->ctx == ctx && s->blocking) {
-				capture_void(c);
+				if (work)
+					capture_void(c);
 				r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 			}
+	return r;
+}
+
+CUresult graph_legacy_asked(const struct gstream *s)
+{
+	CUresult r;
+
+	pthread_mutex_lock(&graph_lock);
+	r = implicit(s->ctx, false);
+	pthread_mutex_unlock(&graph_lock);
 	return r;
 }
 
@@ -108,7 +119,7 @@ CUresult graph_capturing(const struct gstream *s, bool *capturing)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&graph_lock);
 	if (s->legacy) {
-		r = implicit(s->ctx);
+		r = implicit(s->ctx, true);
 	} else if (capture_find(s->key, &c)) {
 		*capturing = true;
 		if (c->invalid)
@@ -347,7 +358,7 @@ CUresult graph_capture_wait(const struct gstream *s, CUevent e, unsigned int fla
 		capture_void(c);
 		r = CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 	} else if (!st && s->legacy) {
-		r = implicit(s->ctx);
+		r = implicit(s->ctx, true);
 		*done = r != CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&graph_lock);

@@ -240,6 +240,8 @@ extern atomic_uint graph_captured_events;
  * is void, or when the legacy stream would have to wait for a stream that captures.
  */
 CUresult graph_capturing(const struct gstream *s, bool *capturing);
+/* Whether the legacy stream could be used now: to ask is no work, so it ends no capture. */
+CUresult graph_legacy_asked(const struct gstream *s);
 /* Adds a node behind what @s has captured; takes @p over, also on failure. */
 CUresult graph_capture(const struct gstream *s, struct gparams *p);
 /* Stream-ordered allocations. */

@@ -85,7 +85,8 @@ void cudart_forget_sticky(void)
 
 cudaError_t cudart_fail(cudaError_t e)
 {
-	if (e != cudaSuccess && !stuck()) {
+	/* Not ready is an answer, no error. */
+	if (e != cudaSuccess && e != cudaErrorNotReady && !stuck()) {
 		last = e;
 		last_generation = atomic_load_explicit(&generation, memory_order_relaxed);
 	}

@@ -28,8 +28,12 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, i
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	CUcontext ctx;
+	int own;
 
 	TRY(check(peer));
+	TRY(cudart_device(&own));
+	if (peer == own)
+		return cudart_fail(cudaErrorInvalidDevice);
 	TRY(cudart_context());
 	ctx = cudart_primary(peer);
 	if (!ctx)
