@@ -108,14 +108,14 @@ bool ptx_heap_release(struct ptx_heap *h, u64 addr)
 	return p;
 }
 
-bool ptx_heap_holds(struct ptx_heap *h, u64 addr)
+bool ptx_heap_holds(struct ptx_heap *h, u64 addr, u64 bytes)
 {
 	struct piece *p;
 
 	pthread_mutex_lock(&h->lock);
 	for (p = h->first; p && p->addr != addr; p = p->next)
 		;
-	p = p && p->used ? p : NULL;
+	p = p && p->used && p->bytes >= bytes ? p : NULL;
 	pthread_mutex_unlock(&h->lock);
 	return p;
 }

@@ -14,6 +14,6 @@ void ptx_heap_free(struct ptx_heap *h);
 u64 ptx_heap_alloc(struct ptx_heap *h, u64 bytes);
 /* False when @addr was not allocated here. */
 bool ptx_heap_release(struct ptx_heap *h, u64 addr);
-bool ptx_heap_holds(struct ptx_heap *h, u64 addr);
+bool ptx_heap_holds(struct ptx_heap *h, u64 addr, u64 bytes);
 
 #endif

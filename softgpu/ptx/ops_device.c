@@ -120,10 +120,11 @@ static u32 take(struct warp *w, u64 buffer, bool tail)
 	/* The heap knows whether the address is one that it gave. */
 	if (!buffer || (buffer & 15) || buffer < m->data + sizeof(p))
 		return ERR_INVALID_VALUE;
-	if (!ptx_heap_holds(m->heap, buffer - sizeof(p)))
+	if (!ptx_heap_holds(m->heap, buffer - sizeof(p), sizeof(p)))
 		return ERR_INVALID_VALUE;
 	memcpy(&p, (const void *)(uintptr_t)(buffer - sizeof(p)), sizeof(p));
-	if (p.func >= m->nkernels || p.bytes != m->funcs[p.func]->param_bytes)
+	if (p.func >= m->nkernels || p.bytes != m->funcs[p.func]->param_bytes ||
+	    !ptx_heap_holds(m->heap, buffer - sizeof(p), sizeof(p) + p.bytes))
 		return ERR_INVALID_VALUE;
 	err = check_shape(m->funcs[p.func], p.grid, p.block, p.shared);
 	if (err)

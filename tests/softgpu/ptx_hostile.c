@@ -119,6 +119,38 @@ static void textures(void)
 	is_int(bad, 0, "texels of the texture, whatever coordinate and offset");
 }
 
+/* ---- Device-side launches ---- */
+
+/* A piece of the kernel's heap that calls itself a prepared launch with 4096 bytes of parameters, and has room for none. */
+static const char forged[] =
+	".version 8.6\n.target sm_90a\n.address_size 64\n"
+	".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a, .param .b64 b);\n"
+	".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+	".visible .entry child(.param .align 8 .b8 p[4096])\n{\nret;\n}\n"
+	".visible .entry k(.param .u64 po, .param .u64 n)\n{\n.reg .b32 %t, %r;\n.reg .b64 %a, %o, %n;\n.reg .pred %p;\n"
+	"mov.u32 %t, %tid.x;\nsetp.ne.u32 %p, %t, 0;\n@%p ret;\nld.param.u64 %o, [po];\nld.param.u64 %n, [n];\n"
+	"{\n.param .b64 x;\n.param .b64 y;\nst.param.b64 [x], %n;\ncall.uni (y), malloc, (x);\nld.param.b64 %a, [y];\n}\n"
+	"mov.u32 %r, 0;\nst.u32 [%a], %r;\nst.u32 [%a+28], %r;\nmov.u32 %r, 1;\nst.u32 [%a+4], %r;\nst.u32 [%a+8], %r;\n"
+	"st.u32 [%a+12], %r;\nst.u32 [%a+16], %r;\nst.u32 [%a+20], %r;\nst.u32 [%a+24], %r;\nmov.u64 %n, 4096;\n"
+	"st.u64 [%a+32], %n;\nadd.u64 %a, %a, 48;\nmov.u64 %n, 0;\n"
+	"{\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\nst.param.b64 [x], %a;\nst.param.b64 [y], %n;\n"
+	"call.uni (z), __cudaCDP2LaunchDeviceV2, (x, y);\nld.param.b32 %r, [z];\n}\nst.u32 [%o], %r;\nret;\n}\n";
+
+static void launches(void)
+{
+	struct {
+		int *out;
+		uint64_t bytes;
+	} p = {test_alloc(4), 48 + 4096};
+
+	*p.out = -1;
+	is_int(run(forged, &p), PTX_OK, "a launch of the kernel's own making");
+	is_int(*p.out, 0, "with room for its parameters runs");
+	p.bytes = 48;
+	is_int(run(forged, &p), PTX_OK, "and without");
+	is_int(*p.out, 1, "it is an invalid value");
+}
+
 /* ---- Size ---- */
 
 /* Many registers with one value for all lanes, all live at each of as many loads: lists of them would fill the memory. */
@@ -151,6 +183,7 @@ int main(void)
 	test_arena_init();
 	tensor_maps();
 	textures();
+	launches();
 	many_registers();
 	return tap_done();
 }
