@@ -274,7 +274,8 @@ static CUresult add_entry(struct srv_module *m, const struct srv_func *f, CUdevi
 	p = m->table + m->table_bytes;
 	memset(p, 0, need);
 	memcpy(p, &e, sizeof(e));
-	memcpy(p + sizeof(e), m->param + f->first_param, f->nparams * sizeof(struct rgpu_func_param));
+	if (f->nparams)
+		memcpy(p + sizeof(e), m->param + f->first_param, f->nparams * sizeof(struct rgpu_func_param));
 	memcpy(p + sizeof(e) + f->nparams * sizeof(struct rgpu_func_param), name, e.name_bytes);
 	m->table_bytes += need;
 	return CUDA_SUCCESS;

@@ -348,7 +348,8 @@ static int one_node(uint32_t type, const void *what, uint32_t bytes)
 	if (!b)
 		return 1;
 	*b = (struct rec_GRAPH_NODE){.ctx = c.ctx, .owner = GRAPH, .type = type, .bytes = bytes};
-	memcpy(b + 1, what, bytes);
+	if (bytes)
+		memcpy(b + 1, what, bytes);
 	rgpu_send(&c);
 	return 0;
 }

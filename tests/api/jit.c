@@ -22,6 +22,13 @@ int nvJitLinkGetErrorLogSize(void *l, size_t *size);
 int nvJitLinkGetErrorLog(void *l, char *out);
 int nvJitLinkDestroy(void **l);
 
+/* NVIDIA's library keeps what it allocates, which is not ours to mend. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libnvJitLink\nleak:libnvrtc\n";
+}
+
 static char code[4096];
 
 static void has_kernel(const void *image, const char *name)
