@@ -40,7 +40,8 @@ static void CUDA_CB make_moves(void *arg)
 	const struct moves *m = arg;
 
 	for (unsigned i = 0; i < m->n; i++)
-		memcpy(m->move[i].dst, m->move[i].src, m->move[i].bytes);
+		if (m->move[i].bytes)
+			memcpy(m->move[i].dst, m->move[i].src, m->move[i].bytes);
 }
 
 /* Behind the launch before, whatever stream that was in: its copies use the same memory. With the lock. */
