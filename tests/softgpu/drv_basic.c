@@ -268,9 +268,10 @@ static void lookups(void)
 			   fn == want && found == CU_GET_PROC_ADDRESS_SUCCESS,
 		   "%s at %d, flags %u, is %s", table[i].name, table[i].version, table[i].flags, table[i].symbol);
 	}
-	gives(cuGetProcAddress_v2("cuNoSuchCall", &fn, 13000, 0, &found), CUDA_ERROR_NOT_FOUND);
+	works(cuGetProcAddress_v2("cuNoSuchCall", &fn, 13000, 0, &found));
+	gives(cuGetProcAddress_v2("cuNoSuchCall", &fn, 13000, 0, NULL), CUDA_ERROR_NOT_FOUND);
 	is_int(found, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "an unknown name is not found");
-	gives(cuGetProcAddress_v2("cuLibraryLoadData", &fn, 11000, 0, &found), CUDA_ERROR_NOT_FOUND);
+	works(cuGetProcAddress_v2("cuLibraryLoadData", &fn, 11000, 0, &found));
 	is_int(found, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, "a name that was not there yet");
 	gives(cuGetProcAddress_v2("", &fn, 13000, 0, NULL), CUDA_ERROR_NOT_FOUND);
 }
