@@ -100,13 +100,15 @@ static void compare(struct lower *lo, struct video *v)
 void lower_video(struct lower *lo)
 {
 	const struct opnd *o = lo->p->ops;
-	struct opnd d = o[0];
+	struct opnd d;
 	struct video v = {0};
 	bool more, negated = false;
 	u32 lanes, types;
 	struct ins *i;
 	s32 a, b, c;
 
+	need_ops(lo, 3, 4);
+	d = o[0];
 	v.op = video_op(lo, &lanes) & 15;
 	v.lanes = lanes & 7;
 	types = v.op == V_SET ? 2 : 3;

@@ -189,6 +189,9 @@ static void run_graphs(void)
 	     "ld.param.u64 %o, [p]; mov.u32 %t, %tid.x; and.b32 %l, %t, 31; shr.u32 %w, %t, 5; mul.wide.u32 %a, %t, 4; add.u64 " \
 	     "%a, %o, %a;\n" body "\nret; }\n"
 
+/* Shared memory holds anything at first. */
+#define ZERO "st.shared.u32 [s], 0; bar.sync 0;\n"
+
 static void each(const char *source, uint32_t grid, uint32_t block, uint32_t (*want)(uint32_t t), const char *what)
 {
 	enum ptx_status st;
@@ -245,7 +248,8 @@ static void run_locks(void)
 		    "st.release.gpu.global.u32 [%o+260], %r1;"),
 	     4, 96, tickets, "the same with blocks on three host threads and nanosleep");
 	test_threads = 1;
-	each(KERNEL("setp.eq.u32 %p1, %l, 31; @%p1 bra G; L: ld.volatile.shared.u32 %r1, [s]; setp.eq.u32 %p2, %r1, 0; @%p2 bra "
+	each(KERNEL(ZERO
+		    "setp.eq.u32 %p1, %l, 31; @%p1 bra G; L: ld.volatile.shared.u32 %r1, [s]; setp.eq.u32 %p2, %r1, 0; @%p2 bra "
 		    "L; st.global.u32 [%a], 1; bra E;\n"
 		    "G: st.volatile.shared.u32 [s], 1; st.global.u32 [%a], 1; E:"),
 	     1, 32, one, "31 lanes wait for the last one's flag");
@@ -285,15 +289,16 @@ static uint32_t left(uint32_t t)
 
 static void run_barriers(void)
 {
-	each(KERNEL("and.b32 %r1, %t, 1; setp.ne.u32 %p1, %r1, 0; atom.shared.add.u32 %r9, [s], 0; @%p1 bra ODD;\n"
+	each(KERNEL(ZERO
+		    "and.b32 %r1, %t, 1; setp.ne.u32 %p1, %r1, 0; atom.shared.add.u32 %r9, [s], 0; @%p1 bra ODD;\n"
 		    "atom.shared.add.u32 %r2, [s], 1; bar.sync 0; ld.shared.u32 %r3, [s]; bra E;\n"
 		    "ODD: atom.shared.add.u32 %r2, [s], 1; barrier.sync 0; ld.shared.u32 %r3, [s]; add.u32 %r3, %r3, 1000; E: "
 		    "st.global.u32 [%a], %r3;"),
 	     1, 128, arms, "a barrier in each arm of a branch is one barrier");
-	each(KERNEL("mov.u32 %r1, 0; mov.u32 %r2, 0; L: setp.lt.u32 %p1, %t, 40; @%p1 bra A;\n"
-		    "atom.shared.add.u32 %r9, [s], 1; bar.sync 0; ld.shared.u32 %r3, [s]; bar.sync 0; bra N;\n"
-		    "A: atom.shared.add.u32 %r9, [s], 1; bar.sync 0; ld.shared.u32 %r3, [s]; bar.sync 0;\n"
-		    "N: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L; st.global.u32 [%a], %r3;"),
+	each(KERNEL(ZERO "mov.u32 %r1, 0; mov.u32 %r2, 0; L: setp.lt.u32 %p1, %t, 40; @%p1 bra A;\n"
+			 "atom.shared.add.u32 %r9, [s], 1; bar.sync 0; ld.shared.u32 %r3, [s]; bar.sync 0; bra N;\n"
+			 "A: atom.shared.add.u32 %r9, [s], 1; bar.sync 0; ld.shared.u32 %r3, [s]; bar.sync 0;\n"
+			 "N: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L; st.global.u32 [%a], %r3;"),
 	     1, 64, loops, "two barriers in each round of a diverged loop");
 	/* warps 0 and 1 arrive at barrier 5, one of them in halves; warps 2 and 3 wait for them */
 	each(KERNEL("setp.ge.u32 %p1, %t, 64; @%p1 bra C; add.u32 %r1, %t, 10; mul.wide.u32 %d1, %t, 4; mov.u64 %d2, s; add.u64 "
@@ -317,9 +322,9 @@ static void run_barriers(void)
 		    "setp.lt.u32 %p3, %r1, 8; @%p3 bra C; "
 		    "st.global.u32 [%a], %r2; E:"),
 	     1, 128, rounds, "a producer warp and three consumer warps through eight rounds");
-	each(KERNEL("rem.u32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0; @%p1 exit; atom.shared.add.u32 %r9, [s], 1; bar.sync 0; "
-		    "ld.shared.u32 %r3, [s]; st.global.u32 "
-		    "[%a], %r3;"),
+	each(KERNEL(ZERO "rem.u32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0; @%p1 exit; atom.shared.add.u32 %r9, [s], 1; bar.sync 0; "
+			 "ld.shared.u32 %r3, [s]; st.global.u32 "
+			 "[%a], %r3;"),
 	     1, 96, left, "who left is not waited for at a barrier");
 }
 
