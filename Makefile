@@ -145,7 +145,7 @@ install: all
 	$(INSTALL) packaging/sysusers.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/rgpu.conf
 	$(INSTALL) packaging/modules-load.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/rgpu.conf
 	$(INSTALL) packaging/modprobe.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modprobe.d/rgpu.conf
-	for f in packaging/conf/*.env; do \
+	for f in packaging/conf/*.conf; do \
 		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/examples/$$(basename $$f); \
 	done
 	for m in packaging/man/*.[0-9]; do \

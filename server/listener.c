@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The listener: accepts, tells control from data connections, and lets nobody in without a key. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,10 +11,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "lib/log.h"
+#include "lib/notify.h"
 #include "server/control.h"
 #include "server/listener.h"
 #include "server/state.h"
@@ -21,6 +24,7 @@
 #define TLS_HANDSHAKE 0x16
 #define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
 #define GUEST_MS      5000
+#define LISTEN_ENV    "RGPU_LISTEN_FD" /* to ourselves over a reload: "FD PORT HOST" */
 
 /* A connection that has not proven anything. Nothing is parsed: a first byte, then a handshake or a comparison. */
 struct guest {
@@ -190,6 +194,19 @@ static void hear(struct listener *l, struct guest *g)
 	dismiss(g);
 }
 
+/* SIGHUP: whether what is configured now can be started with. If not, what is wrong is said, and nothing changes. */
+static bool may_reload(struct listener *l)
+{
+	static struct server_opts fresh;
+
+	rgpu_notify_reloading();
+	if (!server_opts_parse(l->opts->argc, l->opts->argv, &fresh) && !server_opts_keys(&fresh))
+		return true;
+	rgpu_err("the configuration has errors (above): it stays as it was; rgpu-server --check-config shows them");
+	rgpu_notify("READY=1");
+	return false;
+}
+
 /* What a signal asks for: 0 nothing, else the loop ends. */
 static int signalled(struct listener *l)
 {
@@ -197,7 +214,7 @@ static int signalled(struct listener *l)
 
 	if (read(l->signal_fd, &s, sizeof(s)) != sizeof(s))
 		return 0;
-	return s.ssi_signo;
+	return s.ssi_signo != SIGHUP || may_reload(l) ? (int)s.ssi_signo : 0;
 }
 
 static int loop(struct listener *l)
@@ -216,6 +233,7 @@ static int loop(struct listener *l)
 		for (unsigned i = 0; i < GUESTS_MAX; i++)
 			p[3 + i] = (struct pollfd){.fd = l->guest[i].fd,
 						   .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN};
+		rgpu_notify_watchdog();
 		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, room);
 		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
 			if (errno != EINTR)
@@ -288,11 +306,47 @@ static int catch_signals(struct listener *l)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return l->signal_fd < 0 || l->wake_fd < 0 ? -errno : 0;
+}
+
+/* The socket that the process before the reload listened on, if that is still the address: those who wait at it are not lost. */
+static int inherited(const struct rgpu_addr *at, uint16_t *port)
+{
+	const char *was = getenv(LISTEN_ENV);
+	unsigned old_port = 0;
+	int fd = -1, host = 0;
+	bool same;
+
+	if (!was || sscanf(was, "%d %u %n", &fd, &old_port, &host) < 2 || !host)
+		return -1;
+	/* Workers that ended between the two are nobody's now. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	same = !strcmp(was + host, at->host) && (at->port == old_port || !at->port);
+	unsetenv(LISTEN_ENV);
+	if (!same || fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+		close(fd);
+		return -1;
+	}
+	*port = old_port;
+	return fd;
+}
+
+/* The same process begins anew, with the configuration as it is now. Workers are adopted, as after any restart. */
+static int begin_again(struct listener *l)
+{
+	char was[RGPU_ADDR_TEXT_MAX + 32];
+
+	snprintf(was, sizeof(was), "%d %u %s", l->listen_fd, l->opts->listen.port, l->opts->listen.host);
+	if (!fcntl(l->listen_fd, F_SETFD, 0) && !setenv(LISTEN_ENV, was, 1))
+		execv("/proc/self/exe", l->opts->argv);
+	rgpu_err("cannot start anew: %s", strerror(errno));
+	return 1;
 }
 
 static int begin(struct listener *l)
@@ -319,7 +373,9 @@ static int begin(struct listener *l)
 		err = load_devices(l);
 	if (err)
 		return err;
-	l->listen_fd = rgpu_addr_listen(&l->opts->listen, &port, why);
+	l->listen_fd = inherited(&l->opts->listen, &port);
+	if (l->listen_fd < 0)
+		l->listen_fd = rgpu_addr_listen(&l->opts->listen, &port, why);
 	if (l->listen_fd < 0) {
 		rgpu_err("%s", why);
 		return l->listen_fd;
@@ -335,6 +391,8 @@ static int begin(struct listener *l)
 	l->control.registry = &l->registry;
 	rgpu_addr_text(&l->opts->listen, text);
 	rgpu_note("listening on %s: %s, %u device%s", text, l->devices.driver, l->devices.n, l->devices.n == 1 ? "" : "s");
+	rgpu_notify("READY=1\nSTATUS=Listening on %s: %s, %u device%s", text, l->devices.driver, l->devices.n,
+		    l->devices.n == 1 ? "" : "s");
 	return 0;
 }
 
@@ -349,6 +407,9 @@ int listener_run(struct server_opts *o)
 	if (begin(l))
 		return 1;
 	sig = loop(l);
+	if (sig == SIGHUP)
+		return begin_again(l);
+	rgpu_notify("STOPPING=1");
 	close(l->listen_fd);
 	if (sig == SIGUSR1) {
 		rgpu_note("stopped; %u session%s for the next server to take over", l->registry.n,

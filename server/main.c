@@ -9,8 +9,10 @@
 int main(int argc, char **argv)
 {
 	static struct server_opts o;
-	int rc = server_opts_parse(argc, argv, &o);
+	int rc;
 
+	rgpu_log_init("", RGPU_LOG_NOTE); /* what the configuration's lines are told with: FILE:LINE first */
+	rc = server_opts_parse(argc, argv, &o);
 	if (rc)
 		return rc == 1 ? 0 : rc;
 	rgpu_log_init("rgpu-server", o.verbose ? RGPU_LOG_INFO : RGPU_LOG_NOTE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rgpu-server's command line. */
+/* rgpu-server's command line, and its configuration file: the same settings by the same names. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -7,46 +7,59 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/conf.h"
+#include "lib/log.h"
 #include "server/opts.h"
 
 static const char usage[] =
-	"Usage: rgpu-server {--softgpu | --driver LIB} [--listen ADDR:PORT] --key FILE [options]\n"
-	"       rgpu-server --pair --key FILE [--listen ADDR:PORT]\n"
+	"Usage: rgpu-server [--config FILE] [options]\n"
+	"       rgpu-server {--softgpu | --driver LIB} [--listen ADDR:PORT] --key FILE [options]\n"
+	"       rgpu-server --pair [--config FILE | --key FILE [--listen ADDR:PORT]]\n"
+	"       rgpu-server --check-config [--config FILE]\n"
 	"\n"
 	"Runs the CUDA calls of client programs, each program in a worker process of its own.\n"
 	"\n"
+	"  --config FILE       [server] and lines NAME = VALUE, named as the options below; those on the command line come\n"
+	"                      first. Without this and without --key: " SERVER_CONF "\n"
+	"  --check-config      tell what is wrong in the configuration, line by line, and end\n"
 	"  --softgpu           answer with softgpu, a GPU on CPU threads, for trying out and tests\n"
 	"  --driver LIB        answer with this CUDA driver (default: the genuine libcuda.so.1)\n"
 	"  --blas LIB          forward cuBLAS to this library (default: libcublas.so.13, or softgpu's)\n"
 	"  --listen ADDR:PORT  where clients connect (default 127.0.0.1:7478; port 0 takes a free one)\n"
 	"  --key FILE          the key that clients must have; may be given for several keys\n"
-	"  --pair              make the key file if there is none, and print what to set up at the client\n"
+	"  --pair              make the key file if there is none, and print the line for the client: rgpu join …\n"
 	"  --grace SECONDS     how long a session waits for a client that was cut off (default 120)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --state-dir DIR     where the workers' sockets lie, so that a restarted server finds them again\n"
 	"  --foreground        stay in the foreground: the default, for unit files that say so\n"
 	"  --verbose           also log connections\n"
 	"\n"
-	"SIGTERM ends all sessions and the server; SIGUSR1 ends the server alone: its workers wait for the next one.\n";
+	"SIGHUP reads the configuration again; running programs go on. SIGTERM ends all sessions and the server; SIGUSR1 ends\n"
+	"the server alone: its workers wait for the next one.\n";
 
+/* From OPT_SOFTGPU up to OPT_PAIR they are settings of the configuration file, too. */
 enum {
-	OPT_SOFTGPU = 256,
+	OPT_CONFIG = 256,
+	OPT_CHECK,
+	OPT_SOFTGPU,
 	OPT_DRIVER,
 	OPT_BLAS,
 	OPT_LISTEN,
 	OPT_KEY,
-	OPT_PAIR,
 	OPT_GRACE,
 	OPT_MAX,
 	OPT_STATE,
-	OPT_FG,
 	OPT_VERBOSE,
+	OPT_PAIR,
+	OPT_FG,
 	OPT_HELP,
 	OPT_WORKER,
 	OPT_DEVICES
 };
 
 static const struct option longs[] = {
+	{"config", required_argument, NULL, OPT_CONFIG},
+	{"check-config", no_argument, NULL, OPT_CHECK},
 	{"softgpu", no_argument, NULL, OPT_SOFTGPU},
 	{"driver", required_argument, NULL, OPT_DRIVER},
 	{"blas", required_argument, NULL, OPT_BLAS},
@@ -64,14 +77,6 @@ static const struct option longs[] = {
 	{0},
 };
 
-static int complain(const char *fmt, const char *what)
-{
-	fprintf(stderr, "rgpu-server: ");
-	fprintf(stderr, fmt, what);
-	fprintf(stderr, "; see rgpu-server --help\n");
-	return 2;
-}
-
 /* A whole number from @min to @max, or −1. */
 static long number(const char *text, long min, long max)
 {
@@ -84,14 +89,14 @@ static long number(const char *text, long min, long max)
 }
 
 /* softgpu's libraries lie in ../lib beside the executable (as built) or in ../lib/rgpu (as installed), nowhere else. */
-static int find_softgpu(struct server_opts *o)
+static int find_softgpu(struct server_opts *o, char why[RGPU_WHY_MAX])
 {
 	static const char *const where[] = {"lib", "lib/rgpu"};
 	char exe[400], *slash;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	if (n < 0)
-		return complain("cannot find my own executable in /proc%s", "");
+		return rgpu_why(why, -ENOENT, "cannot find my own executable in /proc");
 	exe[n] = 0;
 	for (int up = 0; up < 2; up++) {
 		slash = strrchr(exe, '/');
@@ -106,29 +111,32 @@ static int find_softgpu(struct server_opts *o)
 			snprintf(o->blas, sizeof(o->blas), "%s/%s/libsoftcublas.so", exe, where[i]);
 		return 0;
 	}
-	return complain("there is no libsoftgpu.so in %s/lib or lib/rgpu: build or install softgpu, or give --driver LIB", exe);
+	return rgpu_why(why, -ENOENT,
+			"there is no libsoftgpu.so in %.100s/lib or lib/rgpu: build or install softgpu, or give --driver LIB",
+			exe);
 }
 
-static int check(struct server_opts *o)
+static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 {
 	if (o->mode == MODE_WORKER || o->mode == MODE_DEVICES)
 		return 0;
 	if (!o->nkeys)
-		return complain("no key: give --key FILE (rgpu-server --pair --key FILE makes one)%s", "");
+		return rgpu_why(why, -EINVAL, "no key: give --key FILE (rgpu-server --pair --key FILE makes one)");
 	if (o->mode == MODE_PAIR)
 		return 0;
 	if (o->softgpu && *o->driver)
-		return complain("--softgpu and --driver exclude each other%s", "");
+		return rgpu_why(why, -EINVAL, "--softgpu and --driver exclude each other");
 	if (o->softgpu)
-		return find_softgpu(o);
+		return find_softgpu(o, why);
 	if (!*o->driver)
 		strcpy(o->driver, "libcuda.so.1");
 	return 0;
 }
 
-static int one(struct server_opts *o, int opt, const char *arg)
+/* What may stand in the configuration file, too. */
+static int setting(struct server_opts *o, int opt, const char *arg, char why[RGPU_WHY_MAX])
 {
-	char why[RGPU_WHY_MAX];
+	char inner[RGPU_WHY_MAX];
 	long v;
 
 	switch (opt) {
@@ -137,38 +145,53 @@ static int one(struct server_opts *o, int opt, const char *arg)
 		return 0;
 	case OPT_DRIVER:
 		if (snprintf(o->driver, sizeof(o->driver), "%s", arg) >= (int)sizeof(o->driver) || !*arg)
-			return complain("--driver %s: not a usable name", arg);
+			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
 		return 0;
 	case OPT_BLAS:
 		if (snprintf(o->blas, sizeof(o->blas), "%s", arg) >= (int)sizeof(o->blas) || !*arg)
-			return complain("--blas %s: not a usable name", arg);
+			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
 		return 0;
 	case OPT_LISTEN:
-		return rgpu_addr_parse(arg, true, &o->listen, why) ? complain("--listen: %s", why) : 0;
+		return rgpu_addr_parse(arg, true, &o->listen, inner) ? rgpu_why(why, -EINVAL, "%.230s", inner) : 0;
 	case OPT_KEY:
 		if (o->nkeys == SERVER_KEYS_MAX)
-			return complain("too many keys at %s", arg);
+			return rgpu_why(why, -EINVAL, "%.100s is one key too many: %d at most", arg, SERVER_KEYS_MAX);
 		o->key_file[o->nkeys++] = arg;
-		return 0;
-	case OPT_PAIR:
-		o->mode = MODE_PAIR;
 		return 0;
 	case OPT_GRACE:
 		v = number(arg, 1, 86400);
 		o->grace_s = v;
-		return v < 0 ? complain("--grace %s: expected seconds from 1 to 86400", arg) : 0;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
 	case OPT_MAX:
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
-		return v < 0 ? complain("--max-sessions %s: expected a number from 1 to 65536", arg) : 0;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected a number from 1 to 65536", arg) : 0;
 	case OPT_STATE:
 		if (snprintf(o->state_dir, sizeof(o->state_dir), "%s", arg) >= STATE_DIR_MAX || !*arg)
-			return complain("--state-dir %s: at most 63 characters, sockets are made in it", arg);
-		return 0;
-	case OPT_FG:
+			return rgpu_why(why, -EINVAL, "%.100s: at most 63 characters, sockets are made in it", arg);
 		return 0;
 	case OPT_VERBOSE:
 		o->verbose = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Of the command line alone. 0; 1 done; a negative errno. */
+static int one(struct server_opts *o, int opt, const char *arg, char why[RGPU_WHY_MAX])
+{
+	char inner[RGPU_WHY_MAX];
+	int err = setting(o, opt, arg, inner);
+
+	if (!err)
+		return 0;
+	switch (opt) {
+	case OPT_CONFIG: /* read beforehand */
+	case OPT_CHECK:
+	case OPT_FG:
+		return 0;
+	case OPT_PAIR:
+		o->mode = MODE_PAIR;
 		return 0;
 	case OPT_HELP:
 		fputs(usage, stdout);
@@ -176,30 +199,139 @@ static int one(struct server_opts *o, int opt, const char *arg)
 	case OPT_WORKER:
 	case OPT_DEVICES:
 		o->mode = opt == OPT_WORKER ? MODE_WORKER : MODE_DEVICES;
-		v = number(arg, 0, INT_MAX);
-		o->fd = v;
-		return v < 0 ? complain("%s is no file descriptor", arg) : 0;
+		o->fd = number(arg, 0, INT_MAX);
+		return o->fd < 0 ? rgpu_why(why, -EINVAL, "%.40s is no file descriptor", arg) : 0;
 	}
-	return complain("wrong option%s", "");
+	for (const struct option *l = longs; l->name; l++)
+		if (l->val == opt)
+			return rgpu_why(why, err, "--%s: %.220s", l->name, inner);
+	return rgpu_why(why, err, "%.250s", inner);
+}
+
+/* One line of the configuration file: an option's name, and yes or no where the option has no argument. */
+static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
+{
+	struct server_opts *o = arg, trial = *o;
+	const struct option *l = longs;
+	char *kept, inner[RGPU_WHY_MAX] = "";
+	int on = 1, err;
+
+	while (l->name && strcmp(l->name, name))
+		l++;
+	if (!l->name || l->val < OPT_SOFTGPU || l->val >= OPT_PAIR)
+		return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; man rgpu-server.conf lists them", name);
+	if (l->has_arg == no_argument)
+		on = rgpu_conf_bool(value);
+	if (on < 0)
+		return rgpu_why(why, -EINVAL, "%s = %.40s: expected yes or no", name, value);
+	if (!on)
+		return 0;
+	kept = strdup(value); /* for the process's life */
+	err = kept ? setting(&trial, l->val, kept, inner) : -ENOMEM;
+	if (err)
+		return rgpu_why(why, err, "%s: %.200s", name, kept ? inner : strerror(ENOMEM));
+	*o = trial;
+	return 0;
+}
+
+static void conf_bad(void *arg, const char *path, int line, const char *why)
+{
+	(void)arg;
+	rgpu_err("%s:%d: %s", path, line, why);
+}
+
+/* The file, before the command line: that comes on top. The default one need not exist. 0, or a status for the process. */
+static int read_conf(struct server_opts *o, const char *path, bool must)
+{
+	struct rgpu_conf conf = {.section = "server", .set = conf_set, .bad = conf_bad, .arg = o};
+	char why[RGPU_WHY_MAX];
+	int n;
+
+	if (!must && access(path, F_OK))
+		return 0;
+	n = rgpu_conf_read(&conf, path, why);
+	if (!n) {
+		o->conf = path;
+		return 0;
+	}
+	if (n < 0)
+		fprintf(stderr, "rgpu-server: %s\n", why);
+	else
+		fprintf(stderr, "rgpu-server: %d line%s of %s cannot be used; mend %s and start again\n", n, n == 1 ? "" : "s",
+			path, n == 1 ? "it" : "them");
+	return 2;
+}
+
+static int wrong(const char *why)
+{
+	fprintf(stderr, "rgpu-server: %s; see rgpu-server --help\n", why);
+	return 2;
 }
 
 int server_opts_parse(int argc, char **argv, struct server_opts *o)
 {
+	const char *conf = NULL;
+	bool key = false, check_only = false, hidden = false;
+	char why[RGPU_WHY_MAX];
 	int opt, rc;
 
-	*o = (struct server_opts){.grace_s = 120, .max_sessions = 256, .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
+	*o = (struct server_opts){
+		.argc = argc, .argv = argv, .grace_s = 120, .max_sessions = 256, .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (opt == '?')
-			return complain("%s is no option, or its argument is missing", argv[optind - 1]);
-		rc = one(o, opt, optarg);
-		if (rc)
-			return rc;
+		if (opt == '?') {
+			rgpu_why(why, -EINVAL, "%.100s is no option, or its argument is missing", argv[optind - 1]);
+			return wrong(why);
+		}
+		if (opt == OPT_CONFIG)
+			conf = optarg;
+		check_only |= opt == OPT_CHECK;
+		key |= opt == OPT_KEY;
+		hidden |= opt == OPT_WORKER || opt == OPT_DEVICES || opt == OPT_HELP;
 	}
-	if (optind < argc)
-		return complain("%s is not understood", argv[optind]);
-	return check(o);
+	if (optind < argc) {
+		rgpu_why(why, -EINVAL, "%.100s is not understood", argv[optind]);
+		return wrong(why);
+	}
+	rc = 0;
+	if (!hidden && (conf || !key))
+		rc = read_conf(o, conf ? conf : SERVER_CONF, conf || check_only);
+	if (rc)
+		return rc;
+	optind = 1;
+	while (!rc && (opt = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		rc = one(o, opt, optarg, why);
+	if (!rc)
+		rc = check(o, why);
+	if (rc < 0)
+		return wrong(why);
+	if (!rc && check_only) {
+		rc = server_opts_keys(o);
+		if (!rc)
+			printf("%s is good\n", o->conf ? o->conf : "the command line");
+		return rc ? 2 : 1;
+	}
+	return rc;
+}
+
+int server_opts_keys(const struct server_opts *o)
+{
+	char why[RGPU_WHY_MAX];
+	struct rgpu_key key;
+	int bad = 0;
+
+	for (unsigned i = 0; i < o->nkeys; i++) {
+		if (!rgpu_key_load(o->key_file[i], &key, why)) {
+			rgpu_key_wipe(&key);
+			continue;
+		}
+		fprintf(stderr, "rgpu-server: %s%s%s\n", why,
+			access(o->key_file[i], F_OK) ? "; make a key with: rgpu-server --pair --key " : "",
+			access(o->key_file[i], F_OK) ? o->key_file[i] : "");
+		bad++;
+	}
+	return bad;
 }
 
 void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned size)

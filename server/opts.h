@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rgpu-server's command line. */
+/* rgpu-server's command line and configuration file. */
 #ifndef RGPU_SERVER_OPTS_H
 #define RGPU_SERVER_OPTS_H
 
@@ -7,6 +7,8 @@
 #include "lib/addr.h"
 #include "lib/key.h"
 
+#define SERVER_CONF	"/etc/rgpu/server.conf"
+#define SERVER_USER	"rgpu-server" /* whom the unit runs it as */
 #define SERVER_KEYS_MAX 64
 #define STATE_DIR_MAX	64 /* with "/", 32 digits and ".sock" it fits a socket's address */
 
@@ -24,6 +26,9 @@ struct server_opts {
 	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
 	char blas[512];	  /* empty: the API code's own choice */
 	struct rgpu_addr listen;
+	int argc; /* as given, for a reload */
+	char **argv;
+	const char *conf; /* NULL: none was read */
 	const char *key_file[SERVER_KEYS_MAX];
 	unsigned nkeys;
 	int grace_s;
@@ -31,8 +36,11 @@ struct server_opts {
 	char state_dir[STATE_DIR_MAX]; /* empty: by port, see state.h */
 };
 
-/* 0 go on, 1 done (help was printed), 2 wrong usage (said on stderr). */
+/* 0 go on, 1 done (help was printed, the configuration is good), 2 wrong usage or configuration (said on stderr). */
 int server_opts_parse(int argc, char **argv, struct server_opts *o);
+
+/* Tries to read each key; tells on stderr what is wrong. How many cannot be used. */
+int server_opts_keys(const struct server_opts *o);
 
 /* How to be started with softgpu, from how it was started now. */
 void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned size);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "lib/log.h"
 #include "server/registry_int.h"
@@ -64,6 +65,8 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 		goto out;
 	}
 	s->ident = m->ident;
+	/* After a reload we are still its parent. */
+	s->child = !waitid(P_PID, s->ident.worker, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT);
 	s->state = SES_LIVE;
 	s->open = true;
 	registry_list(r, s);

@@ -22,7 +22,7 @@ SERVER_API_OBJS := $(SERVER_API_SRC:server/%.c=$(B)/server/%.o) $(API_SERVER_OBJ
 
 $(B)/bin/rgpu-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread -ldl
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih -ldl
 
 ALL += $(B)/bin/rgpu-server
 endif
@@ -30,7 +30,7 @@ endif
 # The whole server with the stub behind it, for tests of processes, leases and hostile clients.
 $(B)/tests/server-stubd: $(B)/server/main.o $(B)/server/tests/stub.o $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih
 
 $(B)/server/tests/%.o: tests/server/%.c
 	@mkdir -p $(@D)
@@ -38,8 +38,14 @@ $(B)/server/tests/%.o: tests/server/%.c
 
 $(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/test_%.o $(SERVER_TEST_STUB) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih
 
-$(B)/tests/server-process: | $(B)/tests/server-stubd
+$(B)/tests/server-config: $(B)/server/tests/test_config.o $(B)/lib/librgpu-engine.a $(SERVER_BASE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+
+UNIT_TESTS += $(B)/tests/server-config
+
+$(B)/tests/server-process $(B)/tests/server-config: | $(B)/tests/server-stubd
 
 UNIT_TESTS += $(SERVER_TESTS:%=$(B)/tests/server-%)

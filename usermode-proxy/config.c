@@ -5,18 +5,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
+#include "lib/conf.h"
+#include "lib/log.h"
 #include "usermode-proxy/config.h"
 
-static const char usage[] =
-	"usage: rgpu-proxy --server HOST[:PORT] --key FILE [--config FILE] [--ctl DEVICE]\n"
-	"Serves /dev/rgpuN of this machine with the GPUs of the rgpu-server at HOST.\n"
-	"  --server HOST[:PORT]  the server; default port %d\n"
-	"  --key FILE            the key that rgpu-server --pair made there\n"
-	"  --config FILE         lines \"server = …\", \"key = …\", \"ctl = …\"; the command line comes first\n"
-	"  --ctl DEVICE          default /dev/rgpu-ctl\n"
-	"  --foreground          stay in the foreground, which it always does\n";
+static const char usage[] = "usage: rgpu-proxy [--config FILE]\n"
+			    "       rgpu-proxy --server HOST[:PORT] --key FILE [--ctl DEVICE]\n"
+			    "       rgpu-proxy --check-config [--config FILE]\n"
+			    "Serves /dev/rgpuN of this machine with the GPUs of the rgpu-server at HOST.\n"
+			    "  --server HOST[:PORT]  the server; default port %d\n"
+			    "  --key FILE            the key that rgpu-server --pair made there\n"
+			    "  --config FILE         [proxy] and lines \"server = …\", \"key = …\", \"ctl = …\"; the command "
+			    "line comes first. Without\n"
+			    "                        this, --server and --key: " PROXY_CONF "\n"
+			    "  --check-config        tell what is wrong in the configuration, line by line, and end\n"
+			    "  --ctl DEVICE          default /dev/rgpu-ctl\n"
+			    "  --foreground          stay in the foreground, which it always does\n"
+			    "SIGHUP reads the configuration again; running programs go on.\n";
 
 struct texts {
 	char server[300], key[300], ctl[256];
@@ -44,42 +52,35 @@ static int set(struct texts *t, const char *name, const char *value, bool over, 
 	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key and ctl", name);
 }
 
-static char *trim(char *s)
+static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
 {
-	char *end;
+	struct texts *t = arg;
+	struct texts trial = *t;
+	struct rgpu_addr addr;
+	int err = set(&trial, name, value, false, why);
 
-	s += strspn(s, " \t");
-	end = s + strlen(s);
-	while (end > s && strchr(" \t\r\n", end[-1]))
-		*--end = 0;
-	return s;
+	if (!err && !strcmp(name, "server"))
+		err = rgpu_addr_parse(value, false, &addr, why);
+	if (!err)
+		*t = trial;
+	return err;
+}
+
+static void conf_bad(void *arg, const char *path, int line, const char *why)
+{
+	(void)arg;
+	rgpu_err("%s:%d: %s", path, line, why);
 }
 
 static int read_file(struct texts *t, const char *path, char why[RGPU_WHY_MAX])
 {
-	char line[1024], inner[RGPU_WHY_MAX], *eq;
-	FILE *f = fopen(path, "re");
-	int err = 0;
+	struct rgpu_conf conf = {.section = "proxy", .set = conf_set, .bad = conf_bad, .arg = t};
+	int n = rgpu_conf_read(&conf, path, why);
 
-	if (!f)
-		return rgpu_why(why, -errno, "cannot read %s: %s", path, strerror(errno));
-	for (int n = 1; !err && fgets(line, sizeof(line), f); n++) {
-		char *name = trim(line);
-
-		if (!*name || *name == '#')
-			continue;
-		eq = strchr(name, '=');
-		if (!eq) {
-			err = rgpu_why(why, -EINVAL, "%.120s, line %d: expected NAME = VALUE", path, n);
-			break;
-		}
-		*eq = 0;
-		err = set(t, trim(name), trim(eq + 1), false, inner);
-		if (err)
-			rgpu_why(why, err, "%.100s, line %d: %.120s", path, n, inner);
-	}
-	fclose(f);
-	return err;
+	if (n > 0)
+		return rgpu_why(why, -EINVAL, "%d line%s of %.150s cannot be used; mend %s and start again", n, n == 1 ? "" : "s",
+				path, n == 1 ? "it" : "them");
+	return n;
 }
 
 static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_WHY_MAX])
@@ -101,17 +102,24 @@ static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_W
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
 	static const struct option options[] = {
-		{"server", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
-		{"config", required_argument, NULL, 'c'}, {"ctl", required_argument, NULL, 'd'},
-		{"foreground", no_argument, NULL, 'f'},	  {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},	  {NULL, 0, NULL, 0},
+		{"server", required_argument, NULL, 's'},
+		{"key", required_argument, NULL, 'k'},
+		{"config", required_argument, NULL, 'c'},
+		{"ctl", required_argument, NULL, 'd'},
+		{"foreground", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{"check-config", no_argument, NULL, 'C'},
+		{NULL, 0, NULL, 0},
 	};
 	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl"};
 	const char *file = NULL;
+	bool check_only = false;
 	struct texts t = {0};
 	int c, err = 0;
 
 	opterr = 0;
+	optind = 1;
 	while (!err && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
@@ -121,6 +129,9 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 			break;
 		case 'c':
 			file = optarg;
+			break;
+		case 'C':
+			check_only = true;
 			break;
 		case 'f':
 			break;
@@ -138,7 +149,16 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 	}
 	if (!err && optind < argc)
 		err = rgpu_why(why, -EINVAL, "unexpected \"%.60s\"; see rgpu-proxy --help", argv[optind]);
+	if (!file && !*t.server && !*t.key && (check_only || !access(PROXY_CONF, F_OK)))
+		file = PROXY_CONF;
 	if (!err && file)
 		err = read_file(&t, file, why);
-	return err ? err : take(&t, out, why);
+	if (!err)
+		err = take(&t, out, why);
+	if (!err && check_only) {
+		rgpu_key_wipe(&out->key);
+		printf("%s is good\n", file ? file : "the command line");
+		return 1;
+	}
+	return err;
 }

@@ -6,13 +6,17 @@
 #include "lib/addr.h"
 #include "lib/key.h"
 
+#define PROXY_CONF "/etc/rgpu/proxy.conf"
+#define PROXY_USER "rgpu-proxy" /* whom the unit runs it as */
+
 struct proxy_config {
 	struct rgpu_addr server;
 	struct rgpu_key key;
 	char ctl[256]; /* /dev/rgpu-ctl */
 };
 
-/* 0; 1: --help or --version was answered; -EINVAL and others, with @why. */
+/* 0; 1: --help, --version or --check-config was answered; -EINVAL and others, with @why. Bad lines of the file are told by
+ * rgpu_err(). */
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX]);
 
 #endif

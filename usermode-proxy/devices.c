@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include "lib/log.h"
+#include "lib/notify.h"
 #include "usermode-proxy/devices.h"
 
 #define MINORS	      64
@@ -125,8 +126,10 @@ static int come_online(char why[RGPU_WHY_MAX])
 	if (err)
 		return err;
 	err = describe(&w, &list, why);
-	if (!err)
+	if (!err) {
 		rgpu_note("%u GPU%s of %s online (%s, %s)", list.n, list.n == 1 ? "" : "s", server_text, w.agent, w.driver);
+		rgpu_notify("STATUS=%u GPU%s of %s", list.n, list.n == 1 ? "" : "s", server_text);
+	}
 	rgpu_devices_free(&list);
 	return err;
 }
@@ -171,6 +174,7 @@ static void *run(void *arg)
 		/* Once for each cause, not for each try. */
 		if (strcmp(why, said)) {
 			rgpu_err("%s", why);
+			rgpu_notify("STATUS=No GPU: %s", why);
 			memcpy(said, why, sizeof(said));
 		}
 		pause_ms(rgpu_ctl_retryable(err) ? wait_ms : RETRY_REFUSED);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/log.h"
+#include "lib/notify.h"
 #include "usermode-proxy/config.h"
 #include "usermode-proxy/devices.h"
 #include "usermode-proxy/requests.h"
@@ -81,8 +82,38 @@ static int become_proxy(const char *path, struct requests *rq, char why[RGPU_WHY
 	return err;
 }
 
+/*
+ * SIGHUP: the same process begins anew with the configuration as it is now. Sessions go on as after any other end of a proxy.
+ * With a bad configuration nothing changes.
+ */
+static void reload(char **argv)
+{
+	struct proxy_config fresh;
+	char why[RGPU_WHY_MAX];
+	int argc = 0;
+
+	rgpu_notify_reloading();
+	while (argv[argc])
+		argc++;
+	if (proxy_config(argc, argv, &fresh, why)) {
+		rgpu_err("%s; the configuration stays as it was", why);
+	} else {
+		rgpu_note("reads its configuration again; running programs go on");
+		execv("/proc/self/exe", argv);
+		rgpu_err("cannot start anew: %s", strerror(errno));
+	}
+	rgpu_notify("READY=1");
+}
+
+static bool is_reload(int signals)
+{
+	struct signalfd_siginfo s;
+
+	return read(signals, &s, sizeof(s)) == sizeof(s) && s.ssi_signo == SIGHUP;
+}
+
 /* Until a signal ends us, or the module does. */
-static int loop(struct requests *rq, int signals, char why[RGPU_WHY_MAX])
+static int loop(struct requests *rq, int signals, char **argv, char why[RGPU_WHY_MAX])
 {
 	struct pollfd p[3] = {{.fd = kern_fd(rq->kern), .events = POLLIN},
 			      {.fd = rq->ctl_fd, .events = POLLIN},
@@ -93,10 +124,13 @@ static int loop(struct requests *rq, int signals, char why[RGPU_WHY_MAX])
 		err = requests_pull(rq, why);
 		if (err)
 			return err;
-		if (poll(p, 3, -1) < 0 && errno != EINTR)
+		rgpu_notify_watchdog();
+		if (poll(p, 3, rgpu_notify_watchdog_ms()) < 0 && errno != EINTR)
 			return rgpu_why(why, -errno, "poll: %s", strerror(errno));
-		if (p[2].revents)
+		if (p[2].revents && !is_reload(signals))
 			return 0;
+		if (p[2].revents)
+			reload(argv);
 		if (p[1].revents & (POLLHUP | POLLERR))
 			return rgpu_why(why, -ENODEV, "the rgpu module is going away");
 		if (kern_drain(rq->kern))
@@ -114,6 +148,7 @@ static int catch_signals(void)
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	sigaddset(&end, SIGINT);
+	sigaddset(&end, SIGHUP);
 	/* Before any thread: they all inherit it. */
 	pthread_sigmask(SIG_BLOCK, &end, NULL);
 	return signalfd(-1, &end, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -130,7 +165,7 @@ static void raise_fd_limit(void)
 	}
 }
 
-static int run(const struct proxy_config *cfg, char why[RGPU_WHY_MAX])
+static int run(const struct proxy_config *cfg, char **argv, char why[RGPU_WHY_MAX])
 {
 	static struct requests rq; /* its threads may outlive this function */
 	int signals = catch_signals(), err;
@@ -152,7 +187,9 @@ static int run(const struct proxy_config *cfg, char why[RGPU_WHY_MAX])
 	if (!err)
 		err = devices_run(rq.kern, ctl, &cfg->server, why);
 	if (!err)
-		err = loop(&rq, signals, why);
+		rgpu_notify("READY=1");
+	if (!err)
+		err = loop(&rq, signals, argv, why);
 	return err;
 }
 
@@ -167,7 +204,7 @@ int main(int argc, char **argv)
 	if (err > 0)
 		return 0; /* --help or --version were answered */
 	if (!err)
-		err = run(&cfg, why);
+		err = run(&cfg, argv, why);
 	if (err) {
 		rgpu_err("%s", why);
 		exit(err == -EINVAL ? 2 : 1);

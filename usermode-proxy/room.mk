@@ -20,7 +20,7 @@ $(B)/usermode-proxy/kern.o: override CFLAGS += $(NL_CFLAGS)
 
 $(B)/bin/rgpu-proxy: $(PROXY_OBJS) $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 $(LIBS_BASE)
+	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih $(LIBS_BASE)
 
 ALL += $(B)/bin/rgpu-proxy
 

@@ -60,6 +60,9 @@ static void put(const char *name, const char *text, char path[128])
 
 int main(void)
 {
+	static const char *const lines[] = {"bad:2: expected NAME = VALUE",	 "bad:3: \"x\" is not a port",
+					    "bad:4: unknown setting \"speed\"",	 "bad:6: unknown section [proxi]",
+					    "bad:7: the section's ] is missing", "5 lines of "};
 	char key[128], conf[128], bad[128], plain[128], why[RGPU_WHY_MAX];
 	struct rgpu_key k;
 	ssize_t n = readlink("/proc/self/exe", proxy, sizeof(proxy) - 32);
@@ -88,13 +91,17 @@ int main(void)
 	SAYS(1, "modprobe rgpu", "--server", "gpu", "--key", key, "--ctl", "/dev/no-rgpu-ctl");
 	SAYS(0, "rgpu-proxy 0.1", "--version");
 
-	put("bad", "server = gpu\nserver\n", bad);
-	SAYS(2, "line 2: expected NAME = VALUE", "--config", bad);
-	put("bad", "# mine\n\nspeed = 9\n", bad);
-	SAYS(2, "line 3: unknown setting \"speed\"", "--config", bad);
-	snprintf(out, sizeof(out), "server = gpu:x\n key = %s\t\nctl=/dev/no-rgpu-ctl\n", key);
+	put("bad", "[proxy]\nserver\nserver = gpu:x\n  speed = 9\n[proxi]\nkey = k\n[proxy\n", bad);
+	is_int(run((char *[]){proxy, "--check-config", "--config", bad, NULL}), 2, "--check-config with bad lines");
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		ok(strstr(out, lines[i]), "it says \"%s\"", lines[i]);
+	put("bad", "server = gpu\n", bad);
+	is_int(run((char *[]){proxy, "--config", bad, NULL}), 2, "a line before the section");
+	ok(strstr(out, "bad:1: outside of a section: put [proxy] above it"), "is told with its number");
+	snprintf(out, sizeof(out), "[proxy]\nserver = gpu:77\n key = %s\t\nctl=/dev/no-rgpu-ctl ; not there\n# end\n", key);
 	put("conf", out, conf);
-	SAYS(2, "is not a port", "--config", conf);
+	SAYS(1, "there is no /dev/no-rgpu-ctl", "--config", conf);
+	SAYS(0, "conf is good", "--check-config", "--config", conf);
 	SAYS(1, "there is no /dev/no-rgpu-ctl", "--config", conf, "--server", "gpu:1");
 	SAYS(1, "cannot read /nonexistent", "--config", "/nonexistent");
 	unlink(key);

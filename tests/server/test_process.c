@@ -279,8 +279,8 @@ static void command_line(void)
 	snprintf(out, sizeof(out), "%s/out", dir);
 	is_int(run((char *[]){stubd, "--pair", "--key", key_path, NULL}, out), 0, "--pair makes a key");
 	ok(!stat(key_path, &st) && (st.st_mode & 0777) == 0600, "for its owner alone");
-	ok(strstr(read_file(out), "export RGPU_SERVER=127.0.0.1:7478 RGPU_KEY=") &&
-		   strstr(read_file(out), "rgpu-proxy --server 127.0.0.1:7478 --key "),
+	ok(strstr(read_file(out), "\nrgpu join 127.0.0.1:7478#") &&
+		   strstr(read_file(out), "rgpu run --server 127.0.0.1:7478 --key "),
 	   "and says how to use it");
 	rgpu_key_load(key_path, &key, why);
 	unlink(out);
