@@ -20,6 +20,9 @@ DESTDIR ?=
 SANITIZE ?=
 
 WARN := -Wall -Wextra -Werror
+# The version stands in dkms.conf.
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="*\([^"]*\)"*$$/\1/p' dkms.conf)
+
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -D_GNU_SOURCE -Iuapi -I$(B)/gen -I. -MMD -MP
 ifneq ($(SANITIZE),)
@@ -127,8 +130,6 @@ bench: all $(BENCHES)
 # `rgpu run` puts that folder into a program's way.
 
 INSTALL := install -D -m 0644
-VERSION = $(shell sed -n 's/^PACKAGE_VERSION="*\([^"]*\)"*$$/\1/p' dkms.conf)
-
 .PHONY: install
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/rgpu

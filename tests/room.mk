@@ -108,7 +108,9 @@ $(B)/tests/smi-table: tests/tools/smi_table.c $(B)/tools/smi/table.o $(B)/tools/
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-UNIT_TESTS += $(B)/tests/cudart-api $(B)/tests/cudart-v12 $(B)/tests/smi-table
+tests/tools/rgpu.t: $(B)/bin/rgpu $(B)/bin/rgpu-proxy $(B)/tests/server-stubd
+
+UNIT_TESTS += tests/tools/rgpu.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 $(B)/tests/smi-table
 
 # Benches -----------------------------------------------------------------------------------------------------------
 

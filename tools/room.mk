@@ -3,13 +3,16 @@
 
 TOOLS_RGPU := $(patsubst %.c,$(B)/%.o,$(wildcard tools/rgpu/*.c))
 
+$(B)/tools/%.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
+
 $(B)/tools/%.o: tools/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
-$(B)/bin/rgpu: $(TOOLS_RGPU) $(B)/lib/librgpu-base.a
+# The tool asks the module and the server as the proxy does.
+$(B)/bin/rgpu: $(TOOLS_RGPU) $(B)/usermode-proxy/kern.o $(B)/usermode-proxy/config.o $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih -ldl $(LIBS_BASE)
 
 ALL += $(B)/bin/rgpu
 

@@ -139,8 +139,8 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 			printf(usage, RGPU_DEFAULT_PORT);
 			return 1;
 		case 'V':
-			printf("rgpu-proxy 0.1, protocol %d.%d, module interface %d.%d\n", RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR,
-			       RGPU_ABI_MAJOR, RGPU_ABI_MINOR);
+			printf("rgpu-proxy " RGPU_VERSION ", protocol %d.%d, module interface %d.%d\n", RGPU_WIRE_MAJOR,
+			       RGPU_WIRE_MINOR, RGPU_ABI_MAJOR, RGPU_ABI_MINOR);
 			return 1;
 		default:
 			return rgpu_why(why, -EINVAL, "unknown option, or one without its value: %.60s; see rgpu-proxy --help",

@@ -31,6 +31,7 @@ struct kern {
 	char text[128]; /* the kernel's, for an error */
 	kern_parse parse;
 	void *arg;
+	struct nlmsghdr *at; /* the message that is being parsed */
 };
 
 static int on_valid(struct nl_msg *msg, void *arg)
@@ -42,6 +43,7 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	/* Sequence number 0: READY or CANCEL. That something came is all they say; who drains pulls. */
 	if (!nl->active || h->nlmsg_seq != nl->seq || !nl->parse)
 		return NL_OK;
+	nl->at = h;
 	if (genlmsg_parse(h, 0, a, RGPU_A_MAX, NULL) < 0)
 		nl->err = -EBADMSG;
 	else if (!nl->err)
@@ -308,6 +310,7 @@ int kern_reply(struct kern *nl, uint64_t id, int status, const void *data, uint3
 
 /* A dump's results: an array that grows. */
 struct list {
+	struct kern *nl;
 	void *at;
 	unsigned n, room;
 	size_t size;
@@ -330,14 +333,22 @@ static void *add(struct list *l)
 static int parse_session(struct nlattr **a, void *arg)
 {
 	struct kern_session *s = add(arg);
+	struct nlattr *each;
+	int left;
 
 	if (!s)
 		return -ENOMEM;
+	memset(s, 0, sizeof(*s));
+	/* DEVICE stands there once for each. */
+	nlmsg_for_each_attr(each, ((struct list *)arg)->nl->at, GENL_HDRLEN,
+			    left) if (nla_type(each) == RGPU_A_DEVICE && u32(each) < 64) s->devices |= 1ull << u32(each);
+	s->reason = a[RGPU_A_REASON] ? nla_get_s32(a[RGPU_A_REASON]) : 0;
+	s->bo_bytes = u64(a[RGPU_A_BO_BYTES]);
+	s->nchannels = u32(a[RGPU_A_NCHANNELS]);
 	s->id = u64(a[RGPU_A_SESSION]);
 	s->state = u32(a[RGPU_A_STATE]);
 	s->uid = u32(a[RGPU_A_UID]);
 	s->pid = u32(a[RGPU_A_PID]);
-
 	take(a[RGPU_A_SID], s->sid, sizeof(s->sid));
 	take(a[RGPU_A_COMM], s->comm, sizeof(s->comm));
 	s->comm[sizeof(s->comm) - 1] = 0;
@@ -349,7 +360,7 @@ static int dump(struct kern *nl, uint8_t cmd, const char *what, kern_parse parse
 		char why[RGPU_WHY_MAX])
 {
 	struct nl_msg *msg = message(nl, cmd, NLM_F_DUMP);
-	struct list l = {.size = size};
+	struct list l = {.nl = nl, .size = size};
 	int err;
 
 	if (!msg)

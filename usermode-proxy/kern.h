@@ -46,6 +46,10 @@ struct kern_session {
 	uint64_t id;
 	uint8_t sid[RGPU_SID_LEN];
 	uint32_t state, uid, pid;
+	int32_t reason;	    /* of a failed one: negative errno */
+	uint64_t devices;   /* bit N: it uses /dev/rgpuN */
+	uint64_t bo_bytes;  /* pinned memory */
+	uint32_t nchannels; /* ever made */
 	char comm[RGPU_COMM_LEN];
 	uint32_t cookie_len;
 	uint8_t cookie[RGPU_COOKIE_MAX];

@@ -18,7 +18,7 @@
 #include "usermode-proxy/devices.h"
 #include "usermode-proxy/requests.h"
 
-#define AGENT	      "rgpu-proxy 0.1"
+#define AGENT	      "rgpu-proxy " RGPU_VERSION
 #define REGISTER_MS   5000 /* a predecessor that was just killed may still be on its way out */
 #define REGISTER_EACH 100
 

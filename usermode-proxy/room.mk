@@ -14,6 +14,8 @@ $(B)/lib/librgpu-engine.a: $(ENGINE_OBJS)
 ALL += $(B)/lib/librgpu-engine.a
 
 PROXY_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,main config kern session pool devices requests)
+$(B)/usermode-proxy/main.o $(B)/usermode-proxy/config.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
+
 NL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0 2>/dev/null)
 
 $(B)/usermode-proxy/kern.o: override CFLAGS += $(NL_CFLAGS)

@@ -9,6 +9,11 @@ struct cmd {
 };
 
 int cmd_run(int argc, char **argv);
+int cmd_join(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_cdi(int argc, char **argv);
 
 /* Exit statuses of rgpu's own failures, as env(1) and timeout(1) have them, so that they don't look like the command's. */
 #define CMD_FAILED   125

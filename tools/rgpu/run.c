@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rgpu run: sets what a CUDA program needs to find rgpu, and becomes that program. */
 #include "tools/rgpu/cmd.h"
+#include "tools/rgpu/sys.h"
 #include "lib/addr.h"
 #include "lib/key.h"
 #include <errno.h>
@@ -17,7 +18,8 @@
 static const char help[] =
 	"usage: rgpu run [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n\n"
 	"Runs CMD with rgpu's libcuda, libcudart, libcublas, libnvrtc and libnvJitLink before all others: through\n"
-	"/dev/rgpuN, or, with --server and --key, over a TLS connection of its own to an rgpu-server. The exit status is CMD's; 125 when\n"
+	"/dev/rgpuN, or, with --server and --key, over a TLS connection of its own to an rgpu-server. The exit status is CMD's; "
+	"125 when\n"
 	"rgpu itself failed, 126 when CMD can't be run, 127 when it isn't found.\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
@@ -30,27 +32,6 @@ __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	return CMD_FAILED;
-}
-
-/* The folder of our libraries: beside this program's, as built or as installed. */
-static bool find_libs(char dir[PATH_MAX])
-{
-	static const char *const places[] = {"../lib/rgpu", "../lib"};
-	char exe[PATH_MAX], path[PATH_MAX + 64];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-	if (n < 0)
-		return false;
-	exe[n] = 0;
-	*strrchr(exe, '/') = 0;
-	for (unsigned int i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s/libcuda.so.1", exe, places[i]);
-		if (!access(path, R_OK)) {
-			*strrchr(path, '/') = 0;
-			return realpath(path, dir);
-		}
-	}
-	return false;
 }
 
 /* NAME=FIRST:what it was. */
@@ -155,7 +136,7 @@ int cmd_run(int argc, char **argv)
 	} else if (!getenv("RGPU_SERVER") && !any_device()) {
 		return fail("there is no /dev/rgpu0: modprobe rgpu, or name a server with --server HOST:PORT --key FILE");
 	}
-	if (!find_libs(dir))
+	if (!sys_libs(dir))
 		return fail("no libcuda.so.1 of ours beside this program, in ../lib/rgpu or ../lib: build or install it");
 
 	r = preload(dir);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/* rgpu doctor on the proxy: its configuration, its key, its process, and whether it has devices online. */
+#include <errno.h>
+#include <glob.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/conf.h"
+#include "tools/rgpu/doctor.h"
+#include "tools/rgpu/sys.h"
+
+/* How to have the server's line for us, where it can be had by one command. */
+static void fix_join(const struct doctor *d, struct finding *f)
+{
+	if (*d->host)
+		fix(f, "ssh %s rgpu-server --pair | rgpu join -", d->host);
+	else if (d->cfg.server.port)
+		fix(f, "rgpu-server --pair | rgpu join -");
+	else
+		fix(f, "ssh GPUHOST rgpu-server --pair | rgpu join -   # GPUHOST: the machine with the GPU");
+}
+
+struct settings {
+	char server[300], key[300];
+	int bad_line;
+	char why[RGPU_WHY_MAX];
+};
+
+static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
+{
+	struct settings *s = arg;
+	struct rgpu_addr a;
+
+	if (!strcmp(name, "server")) {
+		snprintf(s->server, sizeof(s->server), "%s", value);
+		return rgpu_addr_parse(value, false, &a, why);
+	}
+	if (!strcmp(name, "key"))
+		snprintf(s->key, sizeof(s->key), "%s", value);
+	else if (strcmp(name, "ctl"))
+		return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"", name);
+	return 0;
+}
+
+static void conf_bad(void *arg, const char *path, int line, const char *why)
+{
+	struct settings *s = arg;
+
+	(void)path;
+	if (s->bad_line)
+		return;
+	s->bad_line = line;
+	snprintf(s->why, sizeof(s->why), "%s", why);
+}
+
+static bool read_settings(const struct doctor *d, struct settings *s)
+{
+	struct rgpu_conf conf = {.section = "proxy", .set = conf_set, .bad = conf_bad, .arg = s};
+
+	*s = (struct settings){0};
+	return rgpu_conf_read(&conf, sys_path(d->conf), s->why) >= 0;
+}
+
+static void look_config(struct doctor *d, struct finding *f)
+{
+	char why[RGPU_WHY_MAX];
+	struct settings s;
+
+	if (access(sys_path(d->conf), F_OK)) {
+		if (sys_in_container()) {
+			skip(f, "this is a container: the proxy is the host's");
+			return;
+		}
+		bad(f, "there is no %s: this machine has joined no server", d->conf);
+		fix_join(d, f);
+		return;
+	}
+	if (!read_settings(d, &s)) {
+		bad(f, "%s", s.why);
+		fix(f, "chmod 0644 %s", d->conf);
+		return;
+	}
+	if (s.bad_line) {
+		bad(f, "%s:%d: %s", d->conf, s.bad_line, s.why);
+		fix(f, "sed -i '%d s/^/; /' %s && systemctl reload-or-restart rgpu-proxy", s.bad_line, d->conf);
+		return;
+	}
+	if (!*s.server || rgpu_addr_parse(s.server, false, &d->cfg.server, why) || !*s.key) {
+		bad(f, "%s names no %s", d->conf, *s.server ? "key" : "server");
+		fix_join(d, f);
+		return;
+	}
+	if (!rgpu_addr_is_loopback(&d->cfg.server))
+		snprintf(d->host, sizeof(d->host), "%s", d->cfg.server.host);
+	d->conf_good = true;
+	good(f, "%s: server %s", d->conf, s.server);
+}
+
+static void look_key(struct doctor *d, struct finding *f)
+{
+	const struct passwd *pw = *sys_root ? NULL : getpwnam(PROXY_USER);
+	char why[RGPU_WHY_MAX];
+	struct settings s;
+	struct stat st;
+	int err;
+
+	if (!d->conf_good) {
+		skip(f, "there is no configuration");
+		return;
+	}
+	read_settings(d, &s);
+	if (stat(sys_path(s.key), &st)) {
+		if (errno == EACCES) {
+			skip(f, "%s can be read by root only: sudo rgpu doctor", s.key);
+			return;
+		}
+		bad(f, "%s: %s", s.key, strerror(errno));
+		fix_join(d, f);
+		return;
+	}
+	if (st.st_mode & 077 || (pw && st.st_uid != pw->pw_uid && !geteuid())) {
+		bad(f, "%s has mode %04o and belongs to uid %u: it has to be " PROXY_USER "'s alone", s.key, st.st_mode & 07777,
+		    st.st_uid);
+		fix(f, pw ? "chown " PROXY_USER ": %s && chmod 0600 %s" : "chmod 0600 %s", s.key, s.key);
+		return;
+	}
+	err = rgpu_key_load(sys_path(s.key), &d->cfg.key, why);
+	if (err == -EACCES) {
+		skip(f, "%s can be read by root only: sudo rgpu doctor", s.key);
+		return;
+	}
+	if (err) {
+		bad(f, "%s", why);
+		fix_join(d, f);
+		return;
+	}
+	d->key_good = true;
+	good(f, "%s, id %s", s.key, d->cfg.key.id);
+}
+
+static void look_running(struct doctor *d, struct finding *f)
+{
+	const char *there = sys_line("/sys/class/rgpu/rgpu-ctl/proxy");
+	char state = 0;
+	int pid = sys_find_process("rgpu-proxy", &state);
+
+	if (!d->loaded) {
+		skip(f, "the module is not loaded");
+		return;
+	}
+	if (pid && (state == 'T' || state == 't')) {
+		bad(f, "rgpu-proxy (pid %d) is stopped: programs wait for it", pid);
+		fix(f, "kill -CONT %d", pid);
+		return;
+	}
+	if (there && *there == '1') {
+		if (pid)
+			good(f, "pid %d", pid);
+		else
+			good(f, "the module has one");
+		return;
+	}
+	bad(f, pid ? "rgpu-proxy runs (pid %d), but does not serve the module" : "rgpu-proxy is not running", pid);
+	fix(f, "systemctl unmask -q rgpu-proxy; systemctl enable -q rgpu-proxy; systemctl restart rgpu-proxy");
+}
+
+static void look_current(struct doctor *d, struct finding *f)
+{
+	int pid = sys_find_process("rgpu-proxy", NULL);
+	char path[300], exe[PATH_MAX];
+	ssize_t n;
+
+	(void)d;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = pid ? readlink(sys_path(path), exe, sizeof(exe) - 1) : -1;
+	if (n < 0) {
+		skip(f, pid ? "only root can see which file it runs" : "it is not running");
+		return;
+	}
+	exe[n] = 0;
+	if (!strstr(exe, " (deleted)")) {
+		good(f, "%s", exe);
+		return;
+	}
+	bad(f, "rgpu-proxy was replaced by another release, and the old one still runs");
+	fix(f, "systemctl restart rgpu-proxy   # running programs go on");
+}
+
+const struct check checks_proxy[] = {
+	{"proxy-config", "the proxy's configuration names a server and a key", look_config},
+	{"proxy-key", "the key is one, and the proxy's alone", look_key},
+	{"proxy-running", "rgpu-proxy runs and serves the module", look_running},
+	{"proxy-current", "it is the installed release", look_current},
+	{0},
+};
