@@ -28,6 +28,7 @@
 
 struct rgpu_link {
 	int fd;
+	char cipher[64];
 	bool server, ready, eof;
 	int broken; /* negative errno once the link cannot go on */
 	SSL *ssl;
@@ -442,4 +443,12 @@ int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, si
 	if (!l->ready || SSL_export_keying_material(l->ssl, out, out_len, label, strlen(label), ctx, ctx_len, 1) != 1)
 		return -EPROTO;
 	return 0;
+}
+
+const char *rgpu_link_cipher(const struct rgpu_link *l)
+{
+	struct rgpu_link *w = (struct rgpu_link *)l;
+
+	snprintf(w->cipher, sizeof(w->cipher), "%s %s", SSL_get_version(l->ssl), SSL_get_cipher_name(l->ssl));
+	return l->cipher;
 }

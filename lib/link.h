@@ -33,6 +33,7 @@ int rgpu_link_fd(const struct rgpu_link *l);
 short rgpu_link_events(const struct rgpu_link *l);	   /* POLLIN, and POLLOUT while output waits */
 bool rgpu_link_buffered(const struct rgpu_link *l);	   /* decrypted bytes lie inside: do not poll before reading them */
 const char *rgpu_link_identity(const struct rgpu_link *l); /* server: what the client named, after the handshake */
+const char *rgpu_link_cipher(const struct rgpu_link *l);   /* protocol and cipher, after the handshake */
 const char *rgpu_link_why(const struct rgpu_link *l);
 
 /*

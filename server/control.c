@@ -57,6 +57,7 @@ static int hello(struct control *c, uint32_t len)
 		.magic = RGPU_MAGIC,
 		.major = RGPU_WIRE_MAJOR,
 		.minor = RGPU_WIRE_MINOR,
+		.features = RGPU_WIRE_TELEMETRY,
 		.agent = "rgpu-server " VERSION,
 		.driver_version = d->driver_version,
 		.ndevices = d->n,
@@ -122,6 +123,27 @@ static int stats(struct control *c)
 	return err;
 }
 
+static int telemetry(struct control *c, uint32_t len)
+{
+	struct rgpu_telemetry_ask ask;
+	uint8_t *buf = NULL;
+	ssize_t n;
+	int err;
+
+	if (len != sizeof(ask))
+		return reject(c, "a TELEMETRY of %u bytes; use a client of the server's version", len);
+	memcpy(&ask, c->buf, sizeof(ask));
+	n = registry_telemetry(c->server->registry, &c->asker, &ask, &buf);
+	if (n == -ENODEV)
+		err = refuse(c, n, "the server has no such device");
+	else if (n == -EINVAL)
+		err = refuse(c, n, "this server does not know such a question");
+	else
+		err = n < 0 ? refuse(c, n, "the server is out of memory") : say(c, RGPU_C_TELEMETRY_LIST, buf, n);
+	free(buf);
+	return err;
+}
+
 static int request(struct control *c, const struct rgpu_frame *h)
 {
 	const struct devices *d = c->server->registry->devices;
@@ -143,6 +165,8 @@ static int request(struct control *c, const struct rgpu_frame *h)
 		return join_or_end(c, h->len, true);
 	case RGPU_C_STATS:
 		return stats(c);
+	case RGPU_C_TELEMETRY:
+		return telemetry(c, h->len);
 	}
 	return reject(c, "a request of unknown type %u; use a client of the server's version", h->type);
 }

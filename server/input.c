@@ -37,6 +37,8 @@ static ssize_t link_read(struct worker *w, void *buf, size_t len)
 		n = rgpu_link_read(o->link, buf, len);
 		if (!n)
 			n = -ENOTCONN;
+		if (n > 0)
+			o->received += n;
 	}
 	pthread_mutex_unlock(&o->lock);
 	return n;

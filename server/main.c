@@ -2,6 +2,7 @@
 /* rgpu-server: runs the CUDA calls of programs on other machines. */
 #include "lib/log.h"
 #include "server/listener.h"
+#include "server/nvml.h"
 #include "server/opts.h"
 #include "server/pair.h"
 #include "server/process.h"
@@ -23,6 +24,8 @@ int main(int argc, char **argv)
 		worker_process(o.fd);
 	case MODE_DEVICES:
 		return devices_process(o.fd, o.driver, o.blas);
+	case MODE_TELEMETRY:
+		return nvml_process(o.fd, o.nvml);
 	case MODE_SERVE:
 		break;
 	}

@@ -25,6 +25,7 @@ static const char usage[] =
 	"  --softgpu           answer with softgpu, a GPU on CPU threads, for trying out and tests\n"
 	"  --driver LIB        answer with this CUDA driver (default: the genuine libcuda.so.1)\n"
 	"  --blas LIB          forward cuBLAS to this library (default: libcublas.so.13, or softgpu's)\n"
+	"  --nvml LIB          read temperature, power and the like from this NVML (default: libnvidia-ml.so.1)\n"
 	"  --listen ADDR:PORT  where clients connect (default 127.0.0.1:7478; port 0 takes a free one)\n"
 	"  --key FILE          the key that clients must have; may be given for several keys\n"
 	"  --pair              make the key file if there is none, and print the line for the client: rgpu join …\n"
@@ -44,6 +45,7 @@ enum {
 	OPT_SOFTGPU,
 	OPT_DRIVER,
 	OPT_BLAS,
+	OPT_NVML,
 	OPT_LISTEN,
 	OPT_KEY,
 	OPT_GRACE,
@@ -54,7 +56,8 @@ enum {
 	OPT_FG,
 	OPT_HELP,
 	OPT_WORKER,
-	OPT_DEVICES
+	OPT_DEVICES,
+	OPT_TELEMETRY
 };
 
 static const struct option longs[] = {
@@ -74,6 +77,8 @@ static const struct option longs[] = {
 	{"help", no_argument, NULL, OPT_HELP},
 	{"worker", required_argument, NULL, OPT_WORKER},
 	{"devices", required_argument, NULL, OPT_DEVICES},
+	{"telemetry", required_argument, NULL, OPT_TELEMETRY},
+	{"nvml", required_argument, NULL, OPT_NVML},
 	{0},
 };
 
@@ -118,7 +123,7 @@ static int find_softgpu(struct server_opts *o, char why[RGPU_WHY_MAX])
 
 static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 {
-	if (o->mode == MODE_WORKER || o->mode == MODE_DEVICES)
+	if (o->mode == MODE_WORKER || o->mode == MODE_DEVICES || o->mode == MODE_TELEMETRY)
 		return 0;
 	if (!o->nkeys)
 		return rgpu_why(why, -EINVAL, "no key: give --key FILE (rgpu-server --pair --key FILE makes one)");
@@ -149,6 +154,10 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		return 0;
 	case OPT_BLAS:
 		if (snprintf(o->blas, sizeof(o->blas), "%s", arg) >= (int)sizeof(o->blas) || !*arg)
+			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
+		return 0;
+	case OPT_NVML:
+		if (snprintf(o->nvml, sizeof(o->nvml), "%s", arg) >= (int)sizeof(o->nvml) || !*arg)
 			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
 		return 0;
 	case OPT_LISTEN:
@@ -198,7 +207,8 @@ static int one(struct server_opts *o, int opt, const char *arg, char why[RGPU_WH
 		return 1;
 	case OPT_WORKER:
 	case OPT_DEVICES:
-		o->mode = opt == OPT_WORKER ? MODE_WORKER : MODE_DEVICES;
+	case OPT_TELEMETRY:
+		o->mode = opt == OPT_WORKER ? MODE_WORKER : opt == OPT_DEVICES ? MODE_DEVICES : MODE_TELEMETRY;
 		o->fd = number(arg, 0, INT_MAX);
 		return o->fd < 0 ? rgpu_why(why, -EINVAL, "%.40s is no file descriptor", arg) : 0;
 	}
@@ -275,8 +285,12 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 	char why[RGPU_WHY_MAX];
 	int opt, rc;
 
-	*o = (struct server_opts){
-		.argc = argc, .argv = argv, .grace_s = 120, .max_sessions = 256, .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
+	*o = (struct server_opts){.argc = argc,
+				  .argv = argv,
+				  .nvml = "libnvidia-ml.so.1",
+				  .grace_s = 120,
+				  .max_sessions = 256,
+				  .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -288,7 +302,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 			conf = optarg;
 		check_only |= opt == OPT_CHECK;
 		key |= opt == OPT_KEY;
-		hidden |= opt == OPT_WORKER || opt == OPT_DEVICES || opt == OPT_HELP;
+		hidden |= opt == OPT_WORKER || opt == OPT_DEVICES || opt == OPT_TELEMETRY || opt == OPT_HELP;
 	}
 	if (optind < argc) {
 		rgpu_why(why, -EINVAL, "%.100s is not understood", argv[optind]);

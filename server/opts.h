@@ -16,6 +16,7 @@ enum server_mode {
 	MODE_SERVE,
 	MODE_PAIR,
 	MODE_WORKER,  /* hidden: a session's process, started by the listener */
+	MODE_TELEMETRY, /* hidden: asks NVML for the listener */
 	MODE_DEVICES, /* hidden: reads the devices' properties for the listener */
 };
 
@@ -25,6 +26,7 @@ struct server_opts {
 	bool softgpu, verbose;
 	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
 	char blas[512];	  /* empty: the API code's own choice */
+	char nvml[512];	  /* file or name for dlopen() of the genuine driver's NVML */
 	struct rgpu_addr listen;
 	int argc; /* as given, for a reload */
 	char **argv;

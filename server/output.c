@@ -244,6 +244,7 @@ static ssize_t push(struct output *o, uint64_t *budget)
 
 		if (n < 0)
 			return n;
+		o->sent += n;
 		o->pos += n;
 		*budget -= (uint64_t)n < *budget ? (uint64_t)n : *budget;
 	}
@@ -252,6 +253,7 @@ static ssize_t push(struct output *o, uint64_t *budget)
 
 		if (n < 0)
 			return n;
+		o->sent += n;
 		o->bulk += n;
 		o->bulk_left -= n;
 		*budget -= (uint64_t)n < *budget ? (uint64_t)n : *budget;

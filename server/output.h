@@ -65,6 +65,8 @@ struct output {
 	uint64_t order;				/* last number given */
 	struct reply *order_head, **order_tail; /* numbered ones not yet sent, ascending */
 
+	_Atomic uint64_t received, sent; /* bytes over all connections */
+
 	int32_t qstatus; /* the first failing quiet call not yet told */
 	uint32_t qop;
 };

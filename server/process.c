@@ -133,6 +133,8 @@ static void stats(struct wmsg *m)
 	memset(&m->stats, 0, sizeof(m->stats));
 	m->stats.records = me.w.records;
 	m->stats.fences = me.w.fences;
+	m->stats.up = me.w.output.received;
+	m->stats.down = me.w.output.sent;
 	m->stats.ndevices = me.ndevices;
 	for (unsigned i = 0; i < me.ndevices; i++) {
 		m->stats.device[i] = me.device[i];

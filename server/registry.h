@@ -11,6 +11,7 @@
 #include "lib/link.h"
 #include "server/devices.h"
 #include "server/opts.h"
+#include "server/usage.h"
 #include "server/wmsg.h"
 
 #define TOMBSTONES 256
@@ -28,6 +29,7 @@ struct ses {
 	int sock;	/* set once, closed with the last reference, so that it may be used without the lock */
 	uint32_t asked; /* id of the last request */
 	bool gone_said;
+	struct usage usage;
 	struct wmsg gone; /* the worker's last word */
 
 	/* registry.lock */
@@ -77,6 +79,9 @@ int registry_join(struct registry *r, const struct asker *a, const struct rgpu_j
 int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX]);
 /* A STATS_LIST's payload for the asker, malloc'ed. Its length, or -ENOMEM. */
 ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out);
+
+/* What management libraries ask. A TELEMETRY_LIST's payload, malloc'ed: its length, or -ENOMEM, -ENODEV, -EINVAL. */
+ssize_t registry_telemetry(struct registry *r, const struct asker *a, const struct rgpu_telemetry_ask *ask, uint8_t **out);
 
 /* A data connection's preface came: to the worker with the socket, which is closed here in any case. */
 void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd);

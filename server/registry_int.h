@@ -15,6 +15,10 @@ int64_t registry_seconds(void); /* CLOCK_BOOTTIME, as wmsg_ident.started */
 int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WHY_MAX]);
 #define REGISTRY_ANSWER_MS 10000
 
+/* Asks every live session's worker for its statistics, and visits those that answer, with the session's lock held, until one says
+ * not 0. That, or -ENOMEM. */
+int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg);
+
 struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
 void registry_list(struct registry *r, struct ses *s);				     /* takes one */
 

@@ -16,8 +16,10 @@ struct picture {
 };
 
 /* One session's answer into the picture: its memory into the devices', itself only when it is the asker's. */
-static int add(struct picture *p, const struct ses *s, const struct wmsg *m)
+static int add(void *arg, struct ses *s, const struct wmsg *m)
 {
+	struct picture *p = arg;
+
 	for (unsigned i = 0; i < m->stats.ndevices && i < 64; i++) {
 		uint32_t d = m->stats.device[i];
 		struct rgpu_stats_session *e;
@@ -68,39 +70,47 @@ static ssize_t render(const struct picture *p, uint8_t **out)
 	return sizeof(h) + devs + sess;
 }
 
-ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
+int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg)
 {
-	struct picture p = {.a = a, .ndev = r->devices->n};
 	unsigned room = r->opts->max_sessions + 1;
 	struct pollfd *fds = calloc(room, sizeof(*fds));
 	struct ses **ses = calloc(room, sizeof(*ses));
 	struct wmsg *m = calloc(1, sizeof(*m));
 	char why[RGPU_WHY_MAX];
-	ssize_t n = -ENOMEM;
+	int err = -ENOMEM;
 	unsigned found;
 
 	if (fds && ses && m) {
-		for (unsigned i = 0; i < p.ndev; i++) {
-			p.dev[i].mem_total = r->devices->mem_total[i];
-			p.dev[i].utilization = 0xffffffff;
-		}
-		n = 0;
+		err = 0;
 		found = registry_watch(r, fds, ses, room);
 		for (unsigned i = 0; i < found; i++) {
 			pthread_mutex_lock(&ses[i]->lock);
 			m->type = W_STATS;
 			/* One that ended meanwhile, or hangs, uses nothing that could be told. */
-			if (!n && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, STATS_MS, why))
-				n = add(&p, ses[i], m);
+			if (!err && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, STATS_MS, why))
+				err = visit(arg, ses[i], m);
 			pthread_mutex_unlock(&ses[i]->lock);
 			registry_put(ses[i]);
 		}
-		if (!n)
-			n = render(&p, out);
 	}
-	free(p.ses);
 	free(fds);
 	free(ses);
 	free(m);
+	return err;
+}
+
+ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
+{
+	struct picture p = {.a = a, .ndev = r->devices->n};
+	ssize_t n;
+
+	for (unsigned i = 0; i < p.ndev; i++) {
+		p.dev[i].mem_total = r->devices->mem_total[i];
+		p.dev[i].utilization = 0xffffffff;
+	}
+	n = registry_each(r, add, &p);
+	if (!n)
+		n = render(&p, out);
+	free(p.ses);
 	return n;
 }

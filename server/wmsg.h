@@ -57,6 +57,7 @@ struct wmsg {
 			uint32_t ndevices;
 			uint32_t device[64];
 			uint64_t mem[64];
+			uint64_t up, down; /* bytes over data connections; 0 from a worker of the first release */
 		} stats;
 	};
 };

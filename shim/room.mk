@@ -27,3 +27,4 @@ ALL += $(B)/lib/libcuda.so.1 $(B)/lib/libcublas.so.13
 
 -include shim/cudart/cudart.mk
 -include shim/jit/jit.mk
+-include shim/nvml/nvml.mk

@@ -18,6 +18,7 @@ struct rgpu_transport;
 
 struct rgpu_device {
 	uint32_t index; /* in this transport; the session knows the device by it once joined */
+	uint32_t minor; /* kmod: N of /dev/rgpuN */
 	uint8_t uuid[RGPU_UUID_LEN];
 	char name[RGPU_NAME_LEN];
 	uint64_t mem_total; /* bytes */

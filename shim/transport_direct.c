@@ -450,13 +450,18 @@ static int direct_wait(struct rgpu_transport *t, uint32_t channel, int timeout_m
 
 static int direct_control(struct rgpu_transport *t, uint32_t op, void *data, uint32_t len, uint32_t room)
 {
+	struct rgpu_telemetry_ask ask;
 	char why[RGPU_WHY_MAX];
 	ssize_t n;
 
-	(void)len;
-	if (op != RGPU_CONTROL_STATS)
+	if (op == RGPU_CONTROL_TELEMETRY && len == sizeof(ask)) {
+		memcpy(&ask, data, sizeof(ask));
+		n = rgpu_ctl_telemetry(of(t)->ctl, &ask, data, room, why);
+	} else if (op == RGPU_CONTROL_STATS) {
+		n = rgpu_ctl_stats(of(t)->ctl, data, room, why);
+	} else {
 		return transport_why(-EOPNOTSUPP, "control request %u is not known to this version", op);
-	n = rgpu_ctl_stats(of(t)->ctl, data, room, why);
+	}
 	return n < 0 ? transport_why(n, "%s", why) : n;
 }
 

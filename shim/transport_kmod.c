@@ -2,6 +2,7 @@
 /* The transport over /dev/rgpuN: ioctls and mapped rings; it opens nothing else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,9 @@ struct kmod {
 	struct rgpu_transport base;
 	int *fd;     /* of each device */
 	int session; /* the fd that started it */
+
+	pthread_mutex_t lock; /* of observer */
+	int observer;	      /* what control requests go through while there is no session; −1 none yet */
 };
 
 static struct kmod *of(struct rgpu_transport *t)
@@ -27,6 +31,8 @@ static struct kmod *of(struct rgpu_transport *t)
 
 static void free_kmod(struct kmod *m)
 {
+	if (m->observer >= 0)
+		close(m->observer);
 	for (unsigned i = 0; i < m->base.ndevices; i++) {
 		close(m->fd[i]);
 		free((void *)m->base.device[i].props);
@@ -72,6 +78,7 @@ static int add_device(struct kmod *m, int fd, uint8_t server[RGPU_UUID_LEN])
 	}
 	memcpy(server, info.server, RGPU_UUID_LEN);
 	d->index = m->base.ndevices;
+	d->minor = info.minor;
 	memcpy(d->uuid, info.uuid, RGPU_UUID_LEN);
 	memcpy(d->name, info.name, RGPU_NAME_LEN);
 	d->name[RGPU_NAME_LEN - 1] = 0;
@@ -276,20 +283,46 @@ static int observer(struct kmod *m)
 	return fd;
 }
 
+static int ask(int fd, struct rgpu_control *c)
+{
+	return ioctl(fd, RGPU_IOC_CONTROL, c) ? -errno : 0;
+}
+
+/* The observer is kept: who watches asks every second. One that the module has given up is replaced once. */
+static int ask_as_observer(struct kmod *m, struct rgpu_control *c)
+{
+	struct rgpu_control first = *c;
+	int err = -ENOTCONN, had;
+
+	pthread_mutex_lock(&m->lock);
+	had = m->observer >= 0;
+	for (int tries = 0; tries < 1 + had; tries++) {
+		if (m->observer < 0)
+			m->observer = observer(m);
+		if (m->observer < 0) {
+			err = m->observer;
+			break;
+		}
+		*c = first;
+		err = ask(m->observer, c);
+		if (err != -ESHUTDOWN && err != -ENOTCONN && err != -ENODEV)
+			break;
+		close(m->observer);
+		m->observer = -1;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
 static int kmod_control(struct rgpu_transport *t, uint32_t op, void *data, uint32_t len, uint32_t room)
 {
 	struct rgpu_control c = {.size = sizeof(c), .op = op, .data_len = len, .data_room = room, .data = (uintptr_t)data};
 	struct kmod *m = of(t);
-	int fd, err;
+	int err;
 
 	if (room > RGPU_CONTROL_MAX)
 		c.data_room = RGPU_CONTROL_MAX;
-	fd = t->k ? m->session : observer(m);
-	if (fd < 0)
-		return transport_why(fd, "cannot ask rgpu-proxy: %s", strerror(-fd));
-	err = ioctl(fd, RGPU_IOC_CONTROL, &c) ? -errno : 0;
-	if (!t->k)
-		close(fd);
+	err = t->k ? ask(m->session, &c) : ask_as_observer(m, &c);
 	if (err)
 		return transport_why(err, "control request %u: %s (see rgpu-proxy's log)", op, strerror(-err));
 	return c.data_len;
@@ -343,6 +376,8 @@ int transport_kmod_open(struct rgpu_transport **out)
 	if (!m)
 		return transport_why(-ENOMEM, "no memory");
 	m->base.ops = &kmod_ops;
+	m->observer = -1;
+	pthread_mutex_init(&m->lock, NULL);
 	m->base.device = calloc(MINORS, sizeof(*m->base.device));
 	m->fd = calloc(MINORS, sizeof(*m->fd));
 	for (int i = 0; i < MINORS && m->base.device && m->fd; i++) {

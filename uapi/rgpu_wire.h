@@ -110,6 +110,8 @@ enum rgpu_frame_type {
 	RGPU_C_OK = 11,
 	RGPU_C_STATS = 12,  /* empty → STATS_LIST */
 	RGPU_C_STATS_LIST = 13, /* struct rgpu_stats, then its entries */
+	RGPU_C_TELEMETRY = 14,	/* struct rgpu_telemetry_ask → TELEMETRY_LIST; only to a server whose WELCOME has the feature */
+	RGPU_C_TELEMETRY_LIST = 15,
 
 	/* Data connection, both ways. */
 	RGPU_D_ATTACH = 32,   /* client, first: n × struct rgpu_attach_channel */
@@ -125,6 +127,9 @@ enum rgpu_frame_type {
 	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why (err 0: a clean end) */
 	RGPU_D_CLOSE_CHANNEL = 43, /* client: after all its records; server drops the lane */
 };
+
+/* Features of the wire, in WELCOME: what a server answers beyond the first release. */
+#define RGPU_WIRE_TELEMETRY (1ULL << 32) /* RGPU_C_TELEMETRY */
 
 struct rgpu_hello {
 	__u32 magic; /* RGPU_MAGIC */
@@ -207,6 +212,64 @@ struct rgpu_stats {
 };
 
 /*
+ * Telemetry: what management libraries ask (api/telemetry.h has the facts' numbers). The same request and answer go through the
+ * module as RGPU_CONTROL_TELEMETRY, so an answer fits into RGPU_CONTROL_MAX bytes.
+ */
+enum rgpu_telemetry {
+	RGPU_TELEMETRY_PING = 0,      /* → empty */
+	RGPU_TELEMETRY_FIXED = 1,     /* device → facts that do not change */
+	RGPU_TELEMETRY_LIVE = 2,      /* device → facts of this moment */
+	RGPU_TELEMETRY_SLOW = 3,      /* device → facts that take the driver some time to measure */
+	RGPU_TELEMETRY_PROCESSES = 4, /* first → struct rgpu_telemetry_list, n × struct rgpu_telemetry_process */
+	RGPU_TELEMETRY_LINK = 5,      /* → struct rgpu_telemetry_link; answered on the client's side, never sent */
+};
+
+struct rgpu_telemetry_ask {
+	__u32 what;   /* enum rgpu_telemetry */
+	__u32 device; /* index in DEVICE_LIST */
+	__u32 first;  /* PROCESSES: how many the asker has already */
+	__u32 reserved;
+};
+
+/* A fact; then len bytes, padded to 8. A number is a __u64, or a __s64. status is an nvmlReturn_t: bytes come with 0 only. */
+struct rgpu_telemetry_fact {
+	__u16 id;
+	__u8 status;
+	__u8 reserved;
+	__u32 len;
+};
+
+struct rgpu_telemetry_list {
+	__u32 total, n; /* entries that there are; that follow, from the asked one on */
+};
+
+#define RGPU_TELEMETRY_NONE 0xffffffffu
+
+/* A session on a device that it uses; of the same client only. */
+struct rgpu_telemetry_process {
+	__u8 sid[16];
+	__u64 session; /* the module's name of it, filled in by the proxy; 0: none */
+	__u32 uid, pid; /* as the client's host sees it */
+	char comm[16];
+	__u32 device;
+	__u32 busy, busy_memory;      /* per cent of the device in the last second, NONE: not known */
+	__u32 reserved;
+	__u64 mem_used;		      /* bytes on that device */
+	__u64 records, fences;	      /* calls; those that waited for an answer */
+	__u64 bytes_up, bytes_down;   /* over the data connection */
+	__u64 rate_up, rate_down;     /* bytes per second */
+};
+
+struct rgpu_telemetry_link {
+	char server[80]; /* host:port */
+	char agent[64], driver[64];
+	char tls[64];	 /* protocol and cipher */
+	__u64 rtt_p50, rtt_p99; /* ns, of the last samples */
+	__u32 samples;
+	__u32 reserved;
+};
+
+/*
  * A data connection begins with this preface in the clear, compared and never interpreted; the listener
  * hands the socket to the session's worker, which does the TLS handshake with a key that only the two
  * ends of the control connection know: exporter label RGPU_DATA_LABEL, context sid ‖ lease (20 bytes).
@@ -274,6 +337,7 @@ struct rgpu_data {
 /* Operations of the relayed control ioctl. */
 enum rgpu_control_op {
 	RGPU_CONTROL_STATS = 1, /* → RGPU_C_STATS_LIST's payload for this client */
+	RGPU_CONTROL_TELEMETRY = 2, /* struct rgpu_telemetry_ask → RGPU_C_TELEMETRY_LIST's payload */
 };
 
 #endif

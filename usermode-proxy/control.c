@@ -9,11 +9,14 @@
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "usermode-proxy/control.h"
+#include "usermode-proxy/rtt.h"
 
 #define CONNECT_MS 5000
 #define REPLY_MS   30000
 #define START_MS   90000 /* a driver's initialisation is in it */
 #define SULK_NS	   500000000LL
+#define PINGS	   8
+#define PING_NS	   200000000LL /* no more once they took this long */
 
 struct rgpu_ctl {
 	pthread_mutex_t lock; /* all below but fd, which is also read without it */
@@ -354,6 +357,72 @@ ssize_t rgpu_ctl_stats(struct rgpu_ctl *c, void *buf, size_t room, char why[RGPU
 		n = rgpu_why(why, -EMSGSIZE, "the statistics have %zd bytes, there is room for %zu", n, room);
 	if (n > 0)
 		memcpy(buf, c->buf, n);
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+/* The lock is held, and a connection there. */
+static ssize_t ask_server(struct rgpu_ctl *c, const struct rgpu_telemetry_ask *ask, void *buf, size_t room,
+			  char why[RGPU_WHY_MAX])
+{
+	ssize_t n = exchange(c, RGPU_C_TELEMETRY, ask, sizeof(*ask), RGPU_C_TELEMETRY_LIST, REPLY_MS, why);
+
+	if (n >= 0 && (size_t)n > room)
+		return rgpu_why(why, -EMSGSIZE, "an answer of %zd bytes came, there is room for %zu", n, room);
+	if (n > 0)
+		memcpy(buf, c->buf, n);
+	return n;
+}
+
+static ssize_t describe_link(struct rgpu_ctl *c, void *buf, size_t room, char why[RGPU_WHY_MAX])
+{
+	struct rgpu_telemetry_ask ping = {.what = RGPU_TELEMETRY_PING};
+	struct rgpu_telemetry_link l = {0};
+	char text[RGPU_ADDR_TEXT_MAX];
+	int64_t began = rgpu_now_ns();
+
+	if (room < sizeof(l))
+		return rgpu_why(why, -EMSGSIZE, "there is no room for an answer");
+	for (unsigned i = 0; i < PINGS && rgpu_now_ns() - began < PING_NS; i++) {
+		int64_t sent = rgpu_now_ns();
+		ssize_t n = ask_server(c, &ping, NULL, 0, why);
+
+		if (n < 0)
+			return n;
+		rtt_add(rgpu_now_ns() - sent);
+	}
+	rgpu_addr_text(&c->server, text);
+	snprintf(l.server, sizeof(l.server), "%.79s", text);
+	memcpy(l.agent, c->welcome.agent, sizeof(l.agent));
+	memcpy(l.driver, c->welcome.driver, sizeof(l.driver));
+	snprintf(l.tls, sizeof(l.tls), "%s", rgpu_link_cipher(c->link));
+	l.samples = rtt_percentiles(&l.rtt_p50, &l.rtt_p99);
+	memcpy(buf, &l, sizeof(l));
+	return sizeof(l);
+}
+
+ssize_t rgpu_ctl_telemetry(struct rgpu_ctl *c, const struct rgpu_telemetry_ask *ask, void *buf, size_t room,
+			   char why[RGPU_WHY_MAX])
+{
+	ssize_t n = 0;
+
+	pthread_mutex_lock(&c->lock);
+	/* A connection from before may have died unnoticed: once more. */
+	for (int tries = 0; tries < 2; tries++) {
+		bool old = c->link != NULL;
+
+		n = connected(c, why);
+		if (n)
+			break;
+		if (!(c->welcome.features & RGPU_WIRE_TELEMETRY))
+			n = rgpu_why(why, -EOPNOTSUPP, "the server (%.60s) is of a release without telemetry", c->welcome.agent);
+		else if (ask->what == RGPU_TELEMETRY_LINK)
+			n = describe_link(c, buf, room, why);
+		else
+			n = ask_server(c, ask, buf, room, why);
+		if (n >= 0 || c->link || !old || !rgpu_ctl_retryable(n) || n == -ETIMEDOUT)
+			break;
+	}
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }

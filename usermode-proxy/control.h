@@ -54,6 +54,13 @@ int rgpu_ctl_end(struct rgpu_ctl *c, const uint8_t sid[16], char why[RGPU_WHY_MA
 ssize_t rgpu_ctl_stats(struct rgpu_ctl *c, void *buf, size_t room, char why[RGPU_WHY_MAX]);
 
 /*
+ * TELEMETRY: an answer's payload, or, for RGPU_TELEMETRY_LINK, what is known here: a few pings are measured for it. Returns its
+ * bytes; -EOPNOTSUPP: the server is of an older release.
+ */
+ssize_t rgpu_ctl_telemetry(struct rgpu_ctl *c, const struct rgpu_telemetry_ask *ask, void *buf, size_t room,
+			   char why[RGPU_WHY_MAX]);
+
+/*
  * Whether an error says that the server could not be reached or the way to it broke, so that trying again may help. Anything else
  * was the server's answer, or is wrong for good.
  */

@@ -151,25 +151,58 @@ static uint32_t fit_stats(uint8_t *buf, uint32_t len, uint32_t room)
 	return devices + st.nsessions * sizeof(struct rgpu_stats_session);
 }
 
+static ssize_t stats(struct job *j, struct rgpu_ctl *c, uint8_t *buf)
+{
+	ssize_t n = rgpu_ctl_stats(c, buf, STATS_ROOM, j->why);
+
+	return n < 0 ? n : fit_stats(buf, n, j->req.data_room);
+}
+
+/* The module's names of the sessions: by them a reader finds out what the processes are called where it is. */
+static void name_sessions(uint8_t *buf, size_t len)
+{
+	struct rgpu_telemetry_process p;
+
+	for (size_t at = sizeof(struct rgpu_telemetry_list); len >= sizeof(p) && at <= len - sizeof(p); at += sizeof(p)) {
+		memcpy(&p, buf + at, sizeof(p));
+		p.session = session_id(p.sid);
+		memcpy(buf + at, &p, sizeof(p));
+	}
+}
+
+static ssize_t telemetry(struct job *j, struct rgpu_ctl *c, uint8_t *buf)
+{
+	struct rgpu_telemetry_ask ask;
+	ssize_t n;
+
+	if (j->req.data_len != sizeof(ask))
+		return rgpu_why(j->why, -EINVAL, "a question of %u bytes", j->req.data_len);
+	memcpy(&ask, j->req.data, sizeof(ask));
+	n = rgpu_ctl_telemetry(c, &ask, buf, j->req.data_room, j->why);
+	if (n > 0 && ask.what == RGPU_TELEMETRY_PROCESSES)
+		name_sessions(buf, n);
+	return n;
+}
+
 static void control(struct job *j)
 {
 	uint8_t *buf = malloc(STATS_ROOM);
 	struct rgpu_ctl *c;
 	ssize_t n;
 
-	if (j->req.op != RGPU_CONTROL_STATS) {
+	if (j->req.op != RGPU_CONTROL_STATS && j->req.op != RGPU_CONTROL_TELEMETRY) {
 		n = rgpu_why(j->why, -EOPNOTSUPP, "control request %u is not known to this version of rgpu-proxy", j->req.op);
 	} else if (!buf) {
 		n = rgpu_why(j->why, -ENOMEM, "no memory");
 	} else {
 		c = pool_get(j->rq->pool);
-		n = rgpu_ctl_stats(c, buf, STATS_ROOM, j->why);
+		n = j->req.op == RGPU_CONTROL_STATS ? stats(j, c, buf) : telemetry(j, c, buf);
 		pool_put(j->rq->pool, c);
 	}
 	if (n < 0)
 		answer(j, n, NULL, 0);
 	else
-		answer(j, 0, buf, fit_stats(buf, n, j->req.data_room));
+		answer(j, 0, buf, n);
 	free(buf);
 }
 

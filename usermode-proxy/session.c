@@ -22,6 +22,18 @@ void session_add(struct session *s)
 	pthread_mutex_unlock(&table_lock);
 }
 
+uint64_t session_id(const uint8_t sid[RGPU_SID_LEN])
+{
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&table_lock);
+	for (struct session *s = table; s && !id; s = s->next)
+		if (!memcmp(s->start.sid, sid, RGPU_SID_LEN))
+			id = s->id;
+	pthread_mutex_unlock(&table_lock);
+	return id;
+}
+
 struct session *session_take(uint64_t id)
 {
 	struct session **at, *s;

@@ -37,7 +37,8 @@ struct session {
 struct session *session_new(int ctl_fd, uint64_t id, const struct session_cookie *cookie, const struct rgpu_start *start,
 			    const struct rgpu_addr *server, struct pool *pool, int *err, char why[RGPU_WHY_MAX]);
 void session_add(struct session *s);
-struct session *session_take(uint64_t id); /* out of the table; NULL: there is none */
+uint64_t session_id(const uint8_t sid[RGPU_SID_LEN]); /* the kernel's name; 0: it is not in the table */
+struct session *session_take(uint64_t id);	      /* out of the table; NULL: there is none */
 
 /* Ends the relay (it may take seconds), and unmaps and closes all. @bye: tells the worker that the session is over. */
 void session_free(struct session *s, bool bye);

@@ -47,4 +47,5 @@ def main():
             f.write(f'NEVER({n}, "{why}")\n' if why else f"STUB({n})\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
