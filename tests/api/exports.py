@@ -47,6 +47,12 @@ if os.path.exists(os.path.join(LIB, 'libcudart.so.13')):
     cudart = exported('libcudart.so.13')
     want = wanted('api/libcudart-13.0-exports.txt')
     ok(set(cudart) == want, f'libcudart.so.13 exports the {len(want)} names of the list', set(cudart) ^ want)
+if os.path.exists(os.path.join(LIB, 'libnvidia-ml.so.1')):
+    nvml = exported('libnvidia-ml.so.1')
+    public = {n for n, v in nvml.items() if v != 'RGPU_PRIVATE'}
+    want = wanted('api/libnvidia-ml-590-exports.txt')
+    ok(public == want, f'libnvidia-ml.so.1 exports the {len(want)} names of the list', public ^ want)
+    ok(all(not nvml[n] for n in public) and set(nvml) - public == {'rgpuNvml'}, 'without versions, and one name of our own', set(nvml) - public)
 cublas = exported('libcublas.so.13')
 ok(set(cublas) == {f'cublas{n}_v2' for n in ('Create', 'Destroy', 'GetVersion', 'SetStream', 'GetStream', 'SetPointerMode', 'GetPointerMode',
                                              'Sgemm', 'Saxpy', 'Sdot')}, 'libcublas.so.13 exports its ten functions', cublas)
