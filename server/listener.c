@@ -19,6 +19,7 @@
 #include "lib/notify.h"
 #include "server/control.h"
 #include "server/listener.h"
+#include "server/nvml.h"
 #include "server/state.h"
 
 #define TLS_HANDSHAKE 0x16
@@ -342,6 +343,7 @@ static int begin_again(struct listener *l)
 {
 	char was[RGPU_ADDR_TEXT_MAX + 32];
 
+	nvml_stop();
 	snprintf(was, sizeof(was), "%d %u %s", l->listen_fd, l->opts->listen.port, l->opts->listen.host);
 	if (!fcntl(l->listen_fd, F_SETFD, 0) && !setenv(LISTEN_ENV, was, 1))
 		execv("/proc/self/exe", l->opts->argv);

@@ -96,3 +96,10 @@ ssize_t nvml_request(const char *lib, const struct nvml_ask *ask, void *buf, uin
 	pthread_mutex_unlock(&me.lock);
 	return n;
 }
+
+void nvml_stop(void)
+{
+	pthread_mutex_lock(&me.lock);
+	stop();
+	pthread_mutex_unlock(&me.lock);
+}
