@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+#include "softgpu/sharedevent.h"
 
 /* One cuEventRecord: queries, waits and times keep to it though the event may be recorded again. */
 struct record {
@@ -19,6 +21,7 @@ struct event {
 	unsigned int flags;
 	pthread_mutex_t lock; /* last */
 	struct record *last;  /* a reference, or NULL when never recorded */
+	struct shared_event *shared; /* an interprocess event's state, instead of last */
 };
 
 struct record_op {
@@ -39,6 +42,7 @@ static void event_release(struct obj *o)
 	struct event *e = container_of(o, struct event, obj);
 
 	record_put(e->last);
+	shared_event_free(e->shared);
 	pthread_mutex_destroy(&e->lock);
 	obj_put(&e->ctx->obj);
 	free(e);
@@ -66,31 +70,76 @@ static CUresult event_resolve(CUevent handle, struct event **out)
 	return atomic_load(&(*out)->ctx->error);
 }
 
-CUresult cuEventCreate(CUevent *event, unsigned int flags)
+/* Takes @shared, also on failure. */
+static CUresult event_new(struct ctx *c, unsigned int flags, struct shared_event *shared, CUevent *event)
 {
-	AUTO_PUT struct ctx *c = NULL;
-	struct event *e;
+	struct event *e = calloc(1, sizeof(*e));
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
-	TRY(ctx_enter(&c));
-	if (!event || flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & CU_EVENT_INTERPROCESS)
-		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!e) {
+		shared_event_free(shared);
+		return r;
+	}
 	obj_init(&e->obj, OBJ_EVENT, c, event_release);
 	obj_ref(&c->obj);
 	e->ctx = c;
 	e->flags = flags;
+	e->shared = shared;
 	pthread_mutex_init(&e->lock, NULL);
-	if (!obj_publish(&e->obj)) {
-		obj_put(&e->obj);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (obj_publish(&e->obj)) {
+		*event = (CUevent)e->obj.handle;
+		r = CUDA_SUCCESS;
 	}
-	*event = (CUevent)e->obj.handle;
 	obj_put(&e->obj);
+	return r;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	struct shared_event *shared = NULL;
+	AUTO_PUT struct ctx *c = NULL;
+
+	TRY(ctx_enter(&c));
+	if (!event || flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS) {
+		if (!(flags & CU_EVENT_DISABLE_TIMING))
+			return CUDA_ERROR_INVALID_VALUE;
+		shared = shared_event_new(c->dev->index);
+		if (!shared)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return event_new(c, flags, shared, event);
+}
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
+{
+	AUTO_PUT struct event *e = NULL;
+
+	TRY(event_resolve(event, &e));
+	if (!handle || !e->shared)
+		return handle ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+	shared_event_handle(e->shared, handle);
 	return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
+{
+	AUTO_PUT struct ctx *c = NULL;
+	struct shared_event *shared;
+	int device;
+
+	TRY(ctx_enter(&c));
+	if (!event)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (shared_event_is_ours(&handle))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	shared = shared_event_open(&handle, &device);
+	if (!shared || device != c->dev->index) {
+		shared_event_free(shared);
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
+	return event_new(c, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, event);
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -129,6 +178,95 @@ static void record_drop(struct op *op)
 	free(r);
 }
 
+/* An operation on an interprocess event: its recording @n is reached, or waited for. */
+struct shared_op {
+	struct op op;
+	struct event *event; /* a reference */
+	uint64_t n;
+};
+
+static CUresult shared_record_run(struct op *op, struct stream *s)
+{
+	struct shared_op *o = container_of(op, struct shared_op, op);
+
+	(void)s;
+	shared_event_end(o->event->shared, o->n);
+	return CUDA_SUCCESS;
+}
+
+/* Run or not. */
+static void shared_record_drop(struct op *op)
+{
+	struct shared_op *o = container_of(op, struct shared_op, op);
+
+	shared_event_end(o->event->shared, o->n);
+	obj_put(&o->event->obj);
+	free(o);
+}
+
+static void shared_wait_drop(struct op *op)
+{
+	struct shared_op *o = container_of(op, struct shared_op, op);
+
+	obj_put(&o->event->obj);
+	free(o);
+}
+
+static bool shared_ready(struct op *op)
+{
+	struct shared_op *o = container_of(op, struct shared_op, op);
+
+	return shared_event_reached(o->event->shared, o->n);
+}
+
+static CUresult wait_run(struct op *op, struct stream *s)
+{
+	(void)op;
+	(void)s;
+	return CUDA_SUCCESS;
+}
+
+static struct shared_op *shared_op_new(struct event *e, CUresult (*run)(struct op *, struct stream *), void (*drop)(struct op *))
+{
+	struct shared_op *o = op_new(sizeof(*o), run, drop);
+
+	if (!o)
+		return NULL;
+	o->event = e;
+	obj_ref(&e->obj);
+	o->op.quick = true;
+	return o;
+}
+
+static CUresult shared_record(struct event *e, struct stream *s, uint64_t *seq)
+{
+	struct shared_op *o = shared_op_new(e, shared_record_run, shared_record_drop);
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->n = shared_event_begin(e->shared);
+	o->op.always = true;
+	return stream_submit(s, &o->op, seq);
+}
+
+/* No stream here can wake one that waits for another process: it asks now and then. */
+static CUresult shared_wait(struct event *e, struct stream *s)
+{
+	uint64_t n = shared_event_last(e->shared);
+	struct shared_op *o;
+
+	if (shared_event_reached(e->shared, n))
+		return CUDA_SUCCESS;
+	if (!sched_can_poll())
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	o = shared_op_new(e, wait_run, shared_wait_drop);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->n = n;
+	o->op.ready = shared_ready;
+	return stream_submit(s, &o->op, NULL);
+}
+
 CUresult event_record(CUevent handle, struct stream *s, uint64_t *seq)
 {
 	AUTO_PUT struct event *e = NULL;
@@ -139,6 +277,8 @@ CUresult event_record(CUevent handle, struct stream *s, uint64_t *seq)
 	TRY(event_resolve(handle, &e));
 	if (e->ctx != s->ctx)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->shared)
+		return shared_record(e, s, seq);
 	rec = calloc(1, sizeof(*rec));
 	op = op_new(sizeof(*op), record_run, record_drop);
 	if (!rec || !op) {
@@ -203,9 +343,13 @@ CUresult cuEventQuery(CUevent event)
 	TRY(event_resolve(event, &e));
 	TRY(graph_event_check(event));
 	TRY(graph_unsafe());
-	rec = last_record(e);
-	done = !rec || stream_reached(rec->stream, rec->seq);
-	record_put(rec);
+	if (e->shared) {
+		done = shared_event_reached(e->shared, shared_event_last(e->shared));
+	} else {
+		rec = last_record(e);
+		done = !rec || stream_reached(rec->stream, rec->seq);
+		record_put(rec);
+	}
 	if (!done)
 		return CUDA_ERROR_NOT_READY;
 	return atomic_load(&e->ctx->error);
@@ -218,6 +362,13 @@ CUresult cuEventSynchronize(CUevent event)
 
 	TRY(event_resolve(event, &e));
 	TRY(graph_event_check(event));
+	if (e->shared) {
+		uint64_t n = shared_event_last(e->shared);
+
+		while (!shared_event_reached(e->shared, n))
+			usleep(30);
+		return atomic_load(&e->ctx->error);
+	}
 	rec = last_record(e);
 	if (rec)
 		stream_wait_seq(rec->stream, rec->seq);
@@ -262,13 +413,6 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 	return cuEventElapsedTime_v2(ms, start, end);
 }
 
-static CUresult wait_run(struct op *op, struct stream *s)
-{
-	(void)op;
-	(void)s;
-	return CUDA_SUCCESS;
-}
-
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
 	AUTO_PUT struct stream *s = NULL;
@@ -289,6 +433,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	TRY(graph_capture_wait(&gs, event, flags, &done));
 	if (done)
 		return CUDA_SUCCESS;
+	if (e->shared)
+		return shared_wait(e, s);
 	rec = last_record(e);
 	if (!rec)
 		return CUDA_SUCCESS;
@@ -317,13 +463,13 @@ bool event_recorded(CUevent event, CUresult *r)
 	*r = event_resolve(event, &e);
 	if (*r == CUDA_SUCCESS) {
 		pthread_mutex_lock(&e->lock);
-		recorded = e->last;
+		recorded = e->shared ? shared_event_last(e->shared) : e->last != NULL;
 		pthread_mutex_unlock(&e->lock);
 	}
 	return recorded;
 }
 
-CUresult event_depend(struct op *op, CUevent event)
+CUresult event_depend(struct op *op, struct stream *on, CUevent event)
 {
 	AUTO_PUT struct event *e = NULL;
 	struct record *rec;
@@ -332,6 +478,8 @@ CUresult event_depend(struct op *op, CUevent event)
 	e = obj_get(event, OBJ_EVENT);
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->shared)
+		return shared_wait(e, on);
 	rec = last_record(e);
 	good = !rec || op_depends(op, rec->stream, rec->seq);
 	record_put(rec);

@@ -27,7 +27,8 @@ CUresult guest_op_of(struct gguest *g, struct op **op);
 
 /* A node's work on events, when a launch has come to it. */
 bool event_recorded(CUevent e, CUresult *r);
-CUresult event_depend(struct op *op, CUevent e);
+/* Makes @op, which @on is given next, wait for the event. */
+CUresult event_depend(struct op *op, struct stream *on, CUevent e);
 
 /* The value that a conditional node looks at. */
 struct gcond_value {

@@ -391,7 +391,7 @@ static CUresult submit_steps(struct plan *p, struct stream *s, uint64_t begin, s
 		if (!good)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (step->node->p.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
-			TRY(event_depend(step->op, step->node->p.event));
+			TRY(event_depend(step->op, lane, step->node->p.event));
 		TRY(give(lane, step));
 		if (!step->continued && lane != s && !op_depends(end, lane, step->seq))
 			return CUDA_ERROR_OUT_OF_MEMORY;

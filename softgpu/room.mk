@@ -6,7 +6,7 @@
 SOFTGPU_B := $(B)/softgpu
 SOFTGPU_CFLAGS := -I$(CUDA_HOME)/include
 SOFTGPU_SRCS := arena array attributes batch context copy copyapi device errors event fill function graph graph_run handles image init launch library link \
-	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched stream streamattr tensormap texobj vmm
+	memapi memop memory module occupancy perthread pointer pool primary procaddr ranges sched shareable sharedevent stream streamattr tensormap texobj vmm
 SOFTGPU_OBJS := $(SOFTGPU_SRCS:%=$(SOFTGPU_B)/%.o) $(SOFTGPU_B)/api_stubs.o $(SOFTGPU_B)/api_table.o $(GRAPH_OBJS) \
 	$(SOFTGPU_B)/fatbin.o $(patsubst %,$(SOFTGPU_B)/lib/%.o,ptxlink ptxscan)
 
@@ -57,7 +57,7 @@ $(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
 
 ALL += $(B)/tests/libnulldrv.so
 
-SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_array drv_texture drv_graph
+SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_array drv_texture drv_graph drv_ipc
 
 $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c $(B)/lib/libsoftgpu.so
 	@mkdir -p $(@D)

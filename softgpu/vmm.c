@@ -9,15 +9,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "softgpu/ranges.h"
+#include "softgpu/shareable.h"
 
 #define HOST	   SOFTGPU_DEVICES_MAX /* index of host memory below */
 #define FILE_BYTES (1ull << 50)
 
-/* Physical memory: a piece of its device's memory file. */
+/* Physical memory: a piece of its device's memory file, or a file of its own. */
 struct phys {
 	struct obj obj;
 	CUmemAllocationProp prop;
 	int where; /* device index, or HOST */
+	int fd;	   /* its own file, which other processes may have, too; −1: none */
+	bool imported;
 	uint64_t offset, bytes;
 	uint64_t id;
 	unsigned int owners; /* cuMemCreate's and cuMemRetainAllocationHandle's, each with a cuMemRelease to come */
@@ -68,13 +71,16 @@ static void phys_release(struct obj *o)
 {
 	struct phys *p = container_of(o, struct phys, obj);
 
+	if (p->fd >= 0)
+		close(p->fd);
 	if (p->offset) {
 		fallocate(file[p->where].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->offset, (off_t)p->bytes);
 		pthread_mutex_lock(&lock);
 		ranges_give(&file[p->where].space, p->offset, p->offset + p->bytes);
 		pthread_mutex_unlock(&lock);
 	}
-	if (p->where != HOST)
+	/* Imported memory is on the account of the process that made it. */
+	if (p->where != HOST && !p->imported)
 		device_uncharge(&softgpu_device[p->where], p->bytes);
 	free(p);
 }
@@ -83,7 +89,7 @@ static CUresult prop_check(const CUmemAllocationProp *prop, int *where)
 {
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (prop->requestedHandleTypes)
+	if (prop->requestedHandleTypes & ~(unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	switch (prop->location.type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -99,10 +105,37 @@ static CUresult prop_check(const CUmemAllocationProp *prop, int *where)
 	}
 }
 
+static struct phys *phys_new(int where, uint64_t bytes, const CUmemAllocationProp *prop)
+{
+	static atomic_ullong next_id = 1ull << 40; /* apart from those of plain allocations */
+	struct phys *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	obj_init(&p->obj, OBJ_PHYS, NULL, phys_release);
+	p->prop = *prop;
+	p->where = where;
+	p->fd = -1;
+	p->bytes = bytes;
+	p->id = atomic_fetch_add(&next_id, 1);
+	p->owners = 1;
+	return p;
+}
+
+/* Takes our reference. */
+static CUresult phys_publish(struct phys *p, CUmemGenericAllocationHandle *handle)
+{
+	bool good = (p->offset || p->fd >= 0) && obj_publish(&p->obj);
+
+	if (good)
+		*handle = p->obj.handle;
+	obj_put(&p->obj);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
 		     unsigned long long flags)
 {
-	static atomic_ullong next_id = 1ull << 40; /* apart from those of plain allocations */
 	struct phys *p;
 	int where;
 
@@ -112,29 +145,66 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	TRY(prop_check(prop, &where));
 	if (where != HOST && !device_charge(&softgpu_device[where], bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	p = calloc(1, sizeof(*p));
+	p = phys_new(where, bytes, prop);
 	if (!p) {
 		if (where != HOST)
 			device_uncharge(&softgpu_device[where], bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	obj_init(&p->obj, OBJ_PHYS, NULL, phys_release);
-	p->prop = *prop;
-	p->where = where;
-	p->bytes = bytes;
-	p->id = atomic_fetch_add(&next_id, 1);
-	p->owners = 1;
-	pthread_mutex_lock(&lock);
-	if (file_open(where))
-		p->offset = ranges_take_low(&file[where].space, bytes, SOFTGPU_GRANULE);
-	pthread_mutex_unlock(&lock);
-	if (!p->offset || !obj_publish(&p->obj)) {
-		obj_put(&p->obj);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (prop->requestedHandleTypes) {
+		p->fd = shareable_create(where, bytes);
+	} else {
+		pthread_mutex_lock(&lock);
+		if (file_open(where))
+			p->offset = ranges_take_low(&file[where].space, bytes, SOFTGPU_GRANULE);
+		pthread_mutex_unlock(&lock);
 	}
-	*handle = p->obj.handle;
-	obj_put(&p->obj);
+	return phys_publish(p, handle);
+}
+
+CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+				      unsigned long long flags)
+{
+	AUTO_PUT struct phys *p = NULL;
+	int fd;
+
+	TRY(api_enter());
+	p = obj_get((void *)(uintptr_t)handle, OBJ_PHYS);
+	if (!p || !out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || p->fd < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	*(int *)out = fd;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from, CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+	};
+	struct phys *p;
+	uint64_t bytes;
+	int where, fd;
+
+	TRY(api_enter());
+	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = shareable_open((int)(intptr_t)from, &where, &bytes);
+	if (fd < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	prop.location = (CUmemLocation){where == HOST ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+					where == HOST ? 0 : where};
+	p = where == HOST || device_get(where) ? phys_new(where, bytes, &prop) : NULL;
+	if (!p) {
+		close(fd);
+		return where == HOST || device_get(where) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_DEVICE;
+	}
+	p->imported = true;
+	p->fd = fd;
+	return phys_publish(p, handle);
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -293,7 +363,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	}
 	if (!reservation_of(ptr, bytes) || touched(ptr, bytes)) {
 		r = CUDA_ERROR_INVALID_VALUE;
-	} else if (nplaced == placed_room || !arena_map_file(ptr, bytes, file[p->where].fd, p->offset, false)) {
+	} else if (nplaced == placed_room || !arena_map_file(ptr, bytes, p->fd < 0 ? file[p->where].fd : p->fd, p->offset, false)) {
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
 		size_t at = above(ptr);

@@ -278,9 +278,9 @@ static void lookups(void)
 
 static void unsupported(void)
 {
-	CUmemGenericAllocationHandle h;
+	CUexternalMemory m;
 
-	gives(cuMemImportFromShareableHandle(&h, (void *)3, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), CUDA_ERROR_NOT_SUPPORTED);
+	gives(cuImportExternalMemory(&m, NULL), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 static void forking(void)
