@@ -49,27 +49,27 @@ def main():
     never = dict(re.findall(r'^NEVER\((\w+), "(.*)"\)$', stubs, re.M))
     runtime = names_of(os.path.join(HERE, 'libcudart-13.0-exports.txt'))
     count = {}
+    later = [n for n in names if n not in rows] + [n for n in runtime if n in missing]
+    if later:
+        sys.exit(f'coverage.py: no row and no reason: {", ".join(later)}')
     for n in names:
-        how = rows.get(n, ('not yet',))[0]
-        count[how] = count.get(how, 0) + 1
+        count[rows[n][0]] = count.get(rows[n][0], 0) + 1
     print('# API coverage\n')
     print('Generated from the tables by `make docs/api-coverage.md`; do not edit. A test is a program in `tests/api/` that asserts an output\n'
           'of the name, or of the name that it leads to.\n')
     print('- *forwarded*: a record of its own goes to the server.\n'
           '- *local*: the client answers, or makes it of records that have other names (`api/rgpu.api`).\n'
           '- *absent*: answered as a device without the feature answers; its attributes say so.\n'
-          '- *impossible*: cannot be had across machines; `NOT_SUPPORTED`, and a line that says why.\n'
-          '- *not yet*: `NOT_SUPPORTED`, and a line.\n')
+          '- *impossible*: cannot be had across machines; `NOT_SUPPORTED`, and a line that says why.\n')
     print(f'## libcuda.so.1: {len(names)} names\n')
     print('| ' + ' | '.join(sorted(count)) + ' |\n|' + '---|' * len(count))
     print('| ' + ' | '.join(str(count[k]) for k in sorted(count)) + ' |\n')
     print('| name | how | | test |\n|---|---|---|---|')
     for n in names:
-        how, more, test = rows.get(n, ('not yet', '', ''))
+        how, more, test = rows[n]
         print(f'| `{n}` | {how} | {more} | {test} |')
     print(f'\n## libcudart.so.13: {len(runtime)} names\n')
-    print(f'{len(runtime) - len(missing) - len(never)} are there (`shim/cudart/`, over the names above; `tests/cudart/`). Not yet:\n')
-    print(', '.join(f'`{n}`' for n in runtime if n in missing) or 'none')
+    print(f'{len(runtime) - len(missing) - len(never)} are there (`shim/cudart/`, over the names above; `tests/cudart/`).')
     print('\nImpossible across machines:\n\n| name | why |\n|---|---|')
     for n in runtime:
         if n in never:

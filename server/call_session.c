@@ -8,6 +8,7 @@
 #include "server/call_link.h"
 #include "server/call_module.h"
 #include "server/session.h"
+#include "server/share.h"
 
 #define GRANULE	       (2ull << 20)
 #define WINDOW_MIN     (4ull << 30)
@@ -70,6 +71,7 @@ static CUresult set_access(struct srv_session *s, uint64_t addr, uint64_t bytes,
 static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .requestedHandleTypes = s->device[a->device].handle_type,
 				    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device[a->device].dev}};
 	CUmemGenericAllocationHandle h;
 	bool listed;
@@ -128,6 +130,7 @@ void srv_UNLEASE(struct srv_call *c)
 	mine = ranges_drop(&s->leases, a.addr, a.bytes, SRV_RANGE_LEASE, &e);
 	pthread_rwlock_unlock(&s->ranges_lock);
 	if (mine) {
+		share_withdraw(a.addr);
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
 		atomic_fetch_sub(&s->device[e.device].used, a.bytes);
 	} else {

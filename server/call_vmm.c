@@ -2,19 +2,28 @@
 /* Physical memory that the program creates and maps itself, in the session's window. */
 #include <stdlib.h>
 #include "server/session.h"
+#include "server/share.h"
 
-/* Lives while its handle does or something is mapped from it. s->lock guards refs and handle. */
-struct srv_phys {
-	CUmemGenericAllocationHandle real;
-	uint64_t bytes;
-	unsigned device, refs;
-};
+struct srv_phys *phys_new(unsigned device, uint64_t bytes, bool imported)
+{
+	struct srv_phys *p = calloc(1, sizeof(*p));
 
-static void phys_put(struct srv_session *s, struct srv_phys *p)
+	if (!p)
+		return NULL;
+	p->bytes = bytes;
+	p->device = device;
+	p->imported = imported;
+	p->refs = 1;
+	return p;
+}
+
+void phys_put(struct srv_session *s, struct srv_phys *p)
 {
 	if (--p->refs)
 		return;
-	atomic_fetch_sub(&s->device[p->device].used, p->bytes);
+	share_withdraw((uintptr_t)p);
+	if (!p->imported)
+		atomic_fetch_sub(&s->device[p->device].used, p->bytes);
 	free(p);
 }
 
@@ -28,21 +37,19 @@ void srv_MEM_CREATE(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)) || !srv_fresh(c, KIND_memhandle, a.handle))
 		return;
-	p = a.device < s->ndevices ? calloc(1, sizeof(*p)) : NULL;
+	p = a.device < s->ndevices ? phys_new(a.device, a.bytes, false) : NULL;
 	if (!p) {
 		srv_fail(c, a.device < s->ndevices ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_DEVICE);
 		return;
 	}
 	prop.location.id = s->device[a.device].dev;
+	prop.requestedHandleTypes = s->device[a.device].handle_type;
 	r = drv_cuda.cuMemCreate(&p->real, a.bytes, &prop, 0);
 	srv_fail(c, r);
 	if (r) {
 		free(p);
 		return;
 	}
-	p->bytes = a.bytes;
-	p->device = a.device;
-	p->refs = 1;
 	atomic_fetch_add(&s->device[a.device].used, a.bytes);
 	srv_put(c, KIND_memhandle, a.handle, p, 0);
 }

@@ -17,6 +17,7 @@
 #include <openssl/crypto.h>
 #include "lib/log.h"
 #include "server/process.h"
+#include "server/share.h"
 #include "server/wmsg.h"
 #include "server/worker.h"
 
@@ -93,6 +94,7 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	t.grace = m->open.grace_ms;
 	if (t.direct_grace > t.grace)
 		t.direct_grace = t.grace;
+	share_init(m->ident.key_id);
 	err = srv_driver_load(m->open.driver, *m->open.blas ? m->open.blas : NULL, why, RGPU_WHY_MAX);
 	if (!err)
 		err = srv_session_open(&s, &start, m->open.data, m->open.data_len, why, RGPU_WHY_MAX);

@@ -440,6 +440,7 @@ int srv_session_join(struct srv_session *s, uint32_t device)
 {
 	struct srv_device *d = &s->device[s->ndevices];
 	CUdevice dev;
+	int can = 0;
 
 	for (unsigned i = 0; i < s->ndevices; i++)
 		if (s->device[i].list_index == device)
@@ -450,6 +451,9 @@ int srv_session_join(struct srv_session *s, uint32_t device)
 		return -ENODEV;
 	d->dev = dev;
 	d->list_index = device;
+	if (drv_cuda.cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, dev))
+		can = 0;
+	d->handle_type = can ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
 	d->visible_to = 1u << s->ndevices;
 	s->ndevices++;
 	return 0;

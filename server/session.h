@@ -80,8 +80,17 @@ struct srv_ranges {
 	unsigned n, room;
 };
 
+/* Physical memory under a handle of the client's: lives while that does or something is mapped from it. lock guards refs and handle. */
+struct srv_phys {
+	CUmemGenericAllocationHandle real;
+	uint64_t bytes;
+	unsigned device, refs;
+	bool imported; /* another session's memory, on whose account it is */
+};
+
 struct srv_device {
 	CUdevice dev;
+	CUmemAllocationHandleType handle_type; /* what its memory is made with, so that other sessions may have it, too */
 	unsigned list_index;   /* in DEVICE_LIST */
 	_Atomic uint64_t used; /* bytes leased */
 	uint32_t visible_to;   /* devices of the session, by bit, that access this one's memory */
@@ -129,6 +138,10 @@ void ranges_drop_of(struct srv_ranges *r, const void *owner, uint64_t ctx);
 /* That very entry. */
 bool ranges_drop(struct srv_ranges *r, uint64_t addr, uint64_t bytes, enum srv_range_what what, struct srv_range_entry *out);
 bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t bytes);
+
+/* call_vmm.c. With one reference; NULL: no memory. The last one is put back with s->lock held, if it was ever mapped. */
+struct srv_phys *phys_new(unsigned device, uint64_t bytes, bool imported);
+void phys_put(struct srv_session *s, struct srv_phys *p);
 
 /* call_shared.c: the variables of a module, or of a context, have no twins any more. Before they go. */
 void shared_drop_of(struct srv_session *s, const void *owner, uint64_t ctx);

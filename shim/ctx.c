@@ -8,6 +8,7 @@
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/handles.h"
+#include "shim/ipc.h"
 #include "shim/hostfunc.h"
 #include "shim/module.h"
 #include "shim/ordered.h"
@@ -204,6 +205,7 @@ static void forget_objects(struct ctx *x)
 	module_drop_context(x->obj);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);
 	heap_drop_context(x->obj);
+	ipc_drop_context(x->obj);
 	shared_drop_context(x->obj);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Events: made, recorded, waited for, and asked about without a round trip while nothing changes. */
 #include <pthread.h>
+#include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/session.h"
 #include "shim/shared.h"
-#include "shim/unsupported.h"
+#include "shim/token.h"
 #include "shim/watch.h"
 
 /* An event's fields, behind its flags. */
@@ -19,10 +20,23 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those fields, of all events */
 
-/* Others record it, too: what is known here of another process's event is nothing. */
+/*
+ * Others record it, too: what is known here of another process's event is nothing. And what one process has done to it when its
+ * call returns, the other must find: those calls are fences.
+ */
 static bool shared(const struct rgpu_obj *e)
 {
 	return e->field[0] & CU_EVENT_INTERPROCESS;
+}
+
+/* The server has done what it was given before for this event. What failed of that is told here. */
+static int settle(struct rgpu_call *c, uint64_t wire)
+{
+	int r;
+
+	c->op = OP_cuEventQuery;
+	r = rpc_cuEventQuery(c, wire);
+	return r == CUDA_ERROR_NOT_READY ? 0 : r;
 }
 
 uint64_t event_forget(struct rgpu_obj *e)
@@ -45,15 +59,17 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 
 	if (!r && (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && Flags & CU_EVENT_INTERPROCESS)
-		r = Flags & CU_EVENT_DISABLE_TIMING ? rgpu_unsupported("an interprocess event", NULL) : CUDA_ERROR_INVALID_VALUE;
+	if (!r && Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = rgpu_mint(&c, KIND_event, &wire, &obj);
 	if (r)
 		return r;
 	obj->field[0] = Flags;
 	r = rpc_cuEventCreate(&c, wire, Flags);
-	if (!c.sent)
+	if (!r && shared(obj))
+		r = settle(&c, wire);
+	if (!c.sent || (r && shared(obj)))
 		rgpu_retire(obj);
 	if (!r)
 		*phEvent = (CUevent)wire;
@@ -135,7 +151,9 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 	else
 		r = rpc_cuEventRecordWithFlags(&c, w_event, w_stream, flags);
 	turn = event_forget(event);
-	if (c.sent && asked && !shared(event))
+	if (shared(event))
+		return r ? r : settle(&c, w_event);
+	if (c.sent && asked)
 		watch(&c, event, turn);
 	return r;
 }
@@ -246,7 +264,10 @@ static int wait_event(CUstream hStream, CUevent hEvent, unsigned flags)
 		return r;
 	s = capture_stream(&c, w_stream);
 	r = graph_capture_wait(&s, hEvent, flags, &done);
-	return r || done ? r : rpc_cuStreamWaitEvent(&c, w_stream, w_event, flags);
+	if (r || done)
+		return r;
+	r = rpc_cuStreamWaitEvent(&c, w_stream, w_event, flags);
+	return r || !shared(event) ? r : settle(&c, w_event);
 }
 
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
@@ -276,5 +297,51 @@ CUresult cuEventSynchronize(CUevent hEvent)
 	r = rpc_EVENT_SYNC(&c, wire, &text);
 	if (!r && text)
 		print_fetch(c.session);
+	return r;
+}
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
+{
+	struct token t = token_new(TOKEN_EVENT);
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	uint64_t wire;
+	int r = rgpu_enter(&c, OP_cuIpcGetEventHandle);
+
+	if (!r && !pHandle)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = rgpu_use(&c, KIND_event, event, true, &wire, &obj);
+	if (!r && !shared(obj))
+		r = CUDA_ERROR_INVALID_HANDLE;
+	if (!r)
+		r = rpc_cuIpcGetEventHandle(&c, wire, t.words);
+	if (!r)
+		memcpy(pHandle, &t, sizeof(*pHandle));
+	return r;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
+{
+	struct rgpu_call c;
+	struct rgpu_obj *obj;
+	struct token t;
+	uint64_t wire;
+	int r = rgpu_enter(&c, OP_cuIpcOpenEventHandle);
+
+	if (!r && !phEvent)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && token_take(TOKEN_EVENT, &handle, &t))
+		r = CUDA_ERROR_INVALID_HANDLE;
+	if (!r)
+		r = rgpu_mint(&c, KIND_event, &wire, &obj);
+	if (r)
+		return r;
+	obj->field[0] = CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+	r = rpc_cuIpcOpenEventHandle(&c, wire, t.name, TOKEN_NAME);
+	if (r)
+		rgpu_retire(obj);
+	else
+		*phEvent = (CUevent)wire;
 	return r;
 }

@@ -33,6 +33,7 @@ enum block_kind {
 	BLOCK_GLOBAL,  /* a module's variable */
 	BLOCK_VMM,     /* physical memory that the program mapped itself */
 	BLOCK_MANAGED, /* shared.h */
+	BLOCK_IPC,     /* another process's: ipc.h */
 	BLOCK_MAPPED,  /* page-locked host memory that kernels reach: shared.h */
 };
 
@@ -108,5 +109,7 @@ void heap_drop_global(uint64_t addr);
 
 /* vmm.c: the program's own reservation that contains @addr. */
 bool vmm_reserved(uint64_t addr, uint64_t *start, uint64_t *bytes);
+/* What the memory that is mapped at @addr may be exported as; 0: nothing. */
+unsigned vmm_handle_types(uint64_t addr);
 
 #endif

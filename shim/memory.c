@@ -3,6 +3,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/graph.h"
+#include "shim/ipc.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/watch.h"
@@ -74,6 +75,8 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (r || ours)
 		return r;
 	r = heap_free(dptr);
+	if (r && allocs_at(dptr, BLOCK_IPC))
+		return ipc_close(&c, dptr, true);
 	return r && allocs_at(dptr, BLOCK_MANAGED) ? free_managed(&c, dptr) : r;
 }
 

@@ -23,7 +23,14 @@ struct pool {
 	uint64_t used, used_high, reserved, reserved_high, threshold;
 	int follow, opportunistic, internal; /* reuse policies: kept for who asks */
 	uint64_t visible_to;		     /* bit per device ordinal */
+	bool imported;			     /* another process's: nothing is allocated from it here */
+	uint64_t number;		     /* of one that processes share */
 };
+
+/* pool.c. NULL: no memory. */
+struct rgpu_obj *pool_new(struct device *d, const CUmemPoolProps *props);
+int pool_find(CUmemoryPool pool, struct pool **p); /* a CUresult */
+uint32_t pool_access(struct pool *p);		   /* visible_to, by the devices' bits in the session */
 
 /* The block's bytes are given to, or come back from, the pool of this handle; nothing happens when that is gone. */
 void pool_charge(uint64_t pool, uint64_t bytes);

@@ -2,6 +2,7 @@
 /* cuPointerGetAttribute: answered from the heap's and the pinned memory's own books. */
 #include <string.h>
 #include "shim/ctx.h"
+#include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -17,6 +18,15 @@ static void look(uint64_t ptr, struct pointer *p)
 {
 	p->device = heap_find(ptr, &p->b);
 	p->host = !p->device && pinned_find((void *)ptr, &p->m);
+}
+
+static unsigned handle_types(uint64_t ptr, const struct pointer *p)
+{
+	struct pool *pool;
+
+	if (p->device && p->b.kind == BLOCK_VMM)
+		return vmm_handle_types(ptr);
+	return p->device && p->b.pool && !pool_find((CUmemoryPool)p->b.pool, &pool) ? (unsigned)pool->props.handleTypes : 0;
 }
 
 #define ANSWER(type, value)                                                                                                      \
@@ -56,6 +66,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		ANSWER(int, twin && p->b.kind != BLOCK_MAPPED);
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		ANSWER(int, p->device && p->b.kind == BLOCK_HEAP && !p->b.pool);
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -75,7 +86,7 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		ANSWER(CUmemoryPool, p->device ? p->b.pool : 0);
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		ANSWER(unsigned long long, 0);
+		ANSWER(unsigned long long, handle_types(ptr, p));
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		ANSWER(CUdeviceptr, p->device ? p->b.range.start : p->m.range.start);
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:

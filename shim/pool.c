@@ -2,15 +2,17 @@
 /* cuMemAllocAsync and memory pools. Pools are the client's own: the server sees leases only. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/ipc.h"
 #include "shim/ordered.h"
 #include "shim/session.h"
 #include "shim/unsupported.h"
 
-static struct rgpu_obj *pool_new(struct device *d, const CUmemPoolProps *props)
+struct rgpu_obj *pool_new(struct device *d, const CUmemPoolProps *props)
 {
 	struct rgpu_obj *obj = handle_new(KIND_mempool, NULL);
 	struct pool *p = calloc(1, sizeof(*p));
@@ -46,7 +48,7 @@ static struct rgpu_obj *default_pool(struct device *d)
 	return d->pool;
 }
 
-static int pool_find(CUmemoryPool pool, struct pool **p)
+int pool_find(CUmemoryPool pool, struct pool **p)
 {
 	struct rgpu_obj *obj;
 	int r = process_ready();
@@ -102,7 +104,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
 	r = pool_find(pool, &p);
-	if (r || p->device != d)
+	if (r || p->device != d || p->imported)
 		return r ? r : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&d->lock);
 	if (default_pool(d))
@@ -156,6 +158,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
 	struct rgpu_obj *obj;
 	struct device *d;
+	struct pool *p;
 	int r = process_ready();
 
 	if (r)
@@ -165,14 +168,21 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 	r = check_place(&poolProps->location, poolProps->allocType);
 	if (r)
 		return r;
-	if (poolProps->handleTypes)
-		return rgpu_unsupported("a memory pool that is shared between processes", NULL);
+	if ((unsigned)poolProps->handleTypes & ~TOKEN_TYPES)
+		return rgpu_unsupported("a memory pool with handles of another system", NULL);
 	d = device_find(poolProps->location.id);
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (poolProps->handleTypes && !device_attribute(d, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	obj = pool_new(d, poolProps);
 	if (!obj)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	p = obj->data;
+	if (poolProps->handleTypes && getrandom(&p->number, sizeof(p->number), 0) != sizeof(p->number)) {
+		handle_free(obj);
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	}
 	*pool = (CUmemoryPool)obj->handle;
 	return CUDA_SUCCESS;
 }
@@ -290,6 +300,19 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 	return r;
 }
 
+uint32_t pool_access(struct pool *p)
+{
+	struct rgpu_session *s = p->device->session;
+	uint32_t access = 0;
+
+	pthread_mutex_lock(&p->lock);
+	for (unsigned i = 0; i < s->ndevices; i++)
+		if (p->visible_to >> s->devices[i]->ordinal & 1)
+			access |= 1u << i;
+	pthread_mutex_unlock(&p->lock);
+	return access;
+}
+
 /* Access is the device's as a whole at the server, as with peers: nothing is taken away there once it was given. */
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
@@ -317,7 +340,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_
 		if (give && d != p->device && !(p->visible_to >> d->ordinal & 1)) {
 			r = session_start(d->session);
 			if (!r)
-				r = rpc_VISIBLE(&c, p->device->index, d->index);
+				r = p->imported ? ipc_give((uint64_t)pool, 1u << d->index)
+						: rpc_VISIBLE(&c, p->device->index, d->index);
 		}
 		if (r)
 			return r;
@@ -380,7 +404,7 @@ static int alloc(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream hS
 		r = device_pool(&pool, ctx_of(c.context)->device->ordinal, false);
 	if (!r)
 		r = pool_find(pool, &p);
-	if (!r && !dptr)
+	if (!r && (!dptr || p->imported))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r && bytes && p->props.maxSize) {
 		pthread_mutex_lock(&p->lock);
@@ -434,7 +458,10 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 	if (c.capturing)
 		return capture_free(&c, dptr);
 	r = graph_mem_free(dptr, &ours);
-	return r || ours ? r : heap_free_ordered(dptr, c.context, stream);
+	if (r || ours)
+		return r;
+	r = heap_free_ordered(dptr, c.context, stream);
+	return r && allocs_at(dptr, BLOCK_IPC) ? ipc_close(&c, dptr, true) : r;
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)

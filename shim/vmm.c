@@ -9,6 +9,7 @@
 #include "shim/handles.h"
 #include "shim/ordered.h"
 #include "shim/session.h"
+#include "shim/token.h"
 #include "shim/unsupported.h"
 
 struct phys {
@@ -43,6 +44,18 @@ static int ready(void)
 static uint64_t granularity(void)
 {
 	return process_get()->devices[0]->props.granularity;
+}
+
+unsigned vmm_handle_types(uint64_t addr)
+{
+	struct block *b;
+	unsigned types;
+
+	pthread_mutex_lock(&lock);
+	b = allocs_at(addr, BLOCK_VMM);
+	types = b ? (unsigned)((struct mapping *)b)->phys->prop.requestedHandleTypes : 0;
+	pthread_mutex_unlock(&lock);
+	return types;
 }
 
 bool vmm_reserved(uint64_t addr, uint64_t *start, uint64_t *bytes)
@@ -122,12 +135,16 @@ static int check_prop(const CUmemAllocationProp *prop, struct device **d)
 {
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (prop->requestedHandleTypes)
-		return rgpu_unsupported("physical memory that is shared between processes", NULL);
+	if ((unsigned)prop->requestedHandleTypes & ~TOKEN_TYPES)
+		return rgpu_unsupported("physical memory with handles of another system", NULL);
 	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return rgpu_unsupported("cuMemCreate of host memory", NULL);
 	*d = device_find(prop->location.id);
-	return *d ? 0 : CUDA_ERROR_INVALID_DEVICE;
+	if (!*d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	return !prop->requestedHandleTypes || device_attribute(*d, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED)
+		       ? 0
+		       : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static int create(struct device *d, uint64_t wire, uint64_t bytes)
@@ -135,6 +152,15 @@ static int create(struct device *d, uint64_t wire, uint64_t bytes)
 	struct rgpu_call c = {.op = OP_MEM_CREATE, .session = d->session};
 
 	return rpc_MEM_CREATE(&c, wire, d->index, bytes);
+}
+
+static void own(struct rgpu_obj *obj, struct phys *p, struct device *d, uint64_t bytes)
+{
+	p->device = d;
+	p->bytes = bytes;
+	p->handle = obj->handle;
+	p->owners = 1;
+	obj->data = p;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
@@ -163,13 +189,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 		free(p);
 		return r;
 	}
-	p->device = d;
-	p->bytes = size;
+	own(obj, p, d, size);
 	p->prop = *prop;
 	p->prop.allocFlags.compressionType = 0;
-	p->handle = obj->handle;
-	p->owners = 1;
-	obj->data = p;
 	*handle = obj->handle;
 	return CUDA_SUCCESS;
 }
@@ -438,4 +460,68 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+/* ---- Between processes ---- */
+
+CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+	struct token t = token_new(TOKEN_MEMORY);
+	struct rgpu_obj *obj;
+	struct phys *p;
+	uint64_t start;
+	int r = ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&lock);
+	p = find(handle, &obj);
+	if (!p || !shareableHandle || flags || !((unsigned)p->prop.requestedHandleTypes & (unsigned)handleType)) {
+		r = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		struct rgpu_call c = {.op = OP_MEM_EXPORT, .session = p->device->session};
+
+		r = rpc_MEM_EXPORT(&c, handle, 0, &start, t.words);
+		t.bytes = p->bytes;
+		t.types = (unsigned)p->prop.requestedHandleTypes;
+	}
+	pthread_mutex_unlock(&lock);
+	return r ? r : token_out(&t, handleType, shareableHandle);
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
+{
+	struct rgpu_call c = {.op = OP_MEM_IMPORT};
+	struct rgpu_obj *obj;
+	struct phys *p;
+	struct token t;
+	uint64_t bytes;
+	uint32_t device;
+	int r = ready();
+
+	if (r)
+		return r;
+	if (!handle || token_in(TOKEN_MEMORY, osHandle, shHandleType, &t))
+		return CUDA_ERROR_INVALID_VALUE;
+	c.session = the_session();
+	obj = handle_new(KIND_memhandle, NULL);
+	p = calloc(1, sizeof(*p));
+	r = obj && p ? rpc_MEM_IMPORT(&c, obj->handle, t.name, TOKEN_NAME, &bytes, &device) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!r && device >= c.session->ndevices)
+		r = CUDA_ERROR_INVALID_DEVICE;
+	if (r) {
+		if (obj)
+			handle_free(obj);
+		free(p);
+		return r == CUDA_ERROR_INVALID_HANDLE ? CUDA_ERROR_INVALID_VALUE : r;
+	}
+	own(obj, p, c.session->devices[device], bytes);
+	p->prop = (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = t.types,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device->ordinal},
+	};
+	*handle = obj->handle;
+	return CUDA_SUCCESS;
 }

@@ -22,6 +22,29 @@ cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *op
 	return cudart_done(drv.cuMemcpy3DBatchAsync(numOps, (CUDA_MEMCPY3D_BATCH_OP *)opList, flags, stream_of(s)));
 }
 
+/* Of managed memory. The driver has none of them where devices and the host cannot use it at the same time. */
+cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t count, struct cudaMemLocation *locs, size_t *locIdxs,
+				      size_t numLocs, unsigned long long flags, cudaStream_t s)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemPrefetchBatchAsync((CUdeviceptr *)ptrs, sizes, count, (CUmemLocation *)locs, locIdxs, numLocs,
+						       flags, stream_of(s)));
+}
+
+cudaError_t cudaMemDiscardBatchAsync(void **ptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t s)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemDiscardBatchAsync((CUdeviceptr *)ptrs, sizes, count, flags, stream_of(s)));
+}
+
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t count, struct cudaMemLocation *locs,
+						size_t *locIdxs, size_t numLocs, unsigned long long flags, cudaStream_t s)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemDiscardAndPrefetchBatchAsync((CUdeviceptr *)ptrs, sizes, count, (CUmemLocation *)locs, locIdxs,
+								 numLocs, flags, stream_of(s)));
+}
+
 cudaError_t cudaStreamSetAttribute(cudaStream_t s, cudaStreamAttrID attr, const cudaStreamAttrValue *value)
 {
 	TRY(cudart_context());

@@ -95,6 +95,34 @@ cudaError_t cudaMemSetMemPool(struct cudaMemLocation *where, enum cudaMemAllocat
 	return cudart_done(drv.cuMemSetMemPool((CUmemLocation *)where, (CUmemAllocationType)type, pool));
 }
 
+cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_t pool, enum cudaMemAllocationHandleType type,
+					       unsigned int flags)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemPoolExportToShareableHandle(handle, pool, (CUmemAllocationHandleType)type, flags));
+}
+
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *handle, enum cudaMemAllocationHandleType type,
+						 unsigned int flags)
+{
+	TRY(cudart_init());
+	return cudart_done(drv.cuMemPoolImportFromShareableHandle(pool, handle, (CUmemAllocationHandleType)type, flags));
+}
+
+_Static_assert(sizeof(struct cudaMemPoolPtrExportData) == sizeof(CUmemPoolPtrExportData), "what exports a pointer differs");
+
+cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data, void *ptr)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemPoolExportPointer((CUmemPoolPtrExportData *)data, (CUdeviceptr)ptr));
+}
+
+cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t pool, struct cudaMemPoolPtrExportData *data)
+{
+	TRY(cudart_context());
+	return cudart_done(drv.cuMemPoolImportPointer((CUdeviceptr *)ptr, pool, (CUmemPoolPtrExportData *)data));
+}
+
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
 {
 	TRY(cudart_context());

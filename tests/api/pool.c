@@ -116,7 +116,7 @@ static void pools(void)
 	is_cu(cuDeviceGetDefaultMemPool(&p, 7), CUDA_ERROR_INVALID_DEVICE);
 	is_cu(cuMemPoolDestroy(standard), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemPoolCreate(&p, NULL), CUDA_ERROR_INVALID_VALUE);
-	bad.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+	bad.handleTypes = CU_MEM_HANDLE_TYPE_WIN32;
 	is_cu(cuMemPoolCreate(&p, &bad), CUDA_ERROR_NOT_SUPPORTED);
 	props.maxSize = 4 << 20;
 	is_cu(cuMemPoolCreate(&p, &props), CUDA_SUCCESS);

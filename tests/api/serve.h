@@ -15,6 +15,7 @@
 
 static pid_t serve_pid;
 static char serve_dir[64], serve_build[PATH_MAX];
+static char serve_other_key[96]; /* a file: another client's, which the server lets in, too */
 
 /* A file of the build folder: the test program is in its tests/. */
 __attribute__((unused)) static const char *built(const char *name)
@@ -89,16 +90,19 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	snprintf(server, sizeof(server), "%s", built("bin/rgpu-server"));
 	snprintf(lib, sizeof(lib), "%s", driver ? built(driver) : "");
 	snprintf(key, sizeof(key), "%s/key", serve_dir);
+	snprintf(serve_other_key, sizeof(serve_other_key), "%s/other", serve_dir);
 	snprintf(log, sizeof(log), "%s/log", serve_dir);
 	snprintf(n, sizeof(n), "%d", devices);
 	setenv("RGPU_SOFTGPU_DEVICES", n, 1);
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", key, NULL}), NULL, 0);
+	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", serve_other_key, NULL}), NULL, 0);
 	if (driver)
 		serve_pid = serve_spawn(log,
-					(const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key, NULL});
+					(const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key, "--key",
+							 serve_other_key, NULL});
 	else
-		serve_pid =
-			serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key, NULL});
+		serve_pid = serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key, "--key",
+							      serve_other_key, NULL});
 	for (int i = 0; i < 200 && !up; i++) {
 		usleep(50000);
 		up = serve_address(log, addr, sizeof(addr));

@@ -45,7 +45,7 @@ static void mapping(void)
 	bad.location.id = 5;
 	is_cu(cuMemCreate(&h[0], unit, &bad, 0), CUDA_ERROR_INVALID_DEVICE);
 	bad = prop;
-	bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+	bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_WIN32;
 	is_cu(cuMemCreate(&h[0], unit, &bad, 0), CUDA_ERROR_NOT_SUPPORTED);
 	for (int i = 0; i < 3; i++)
 		is_cu(cuMemCreate(&h[i], unit, &prop, 0), CUDA_SUCCESS);

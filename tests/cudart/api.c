@@ -420,6 +420,17 @@ static void batches(void)
 	}
 	is_int(cudaStreamSynchronize(s), cudaSuccess, "cudaStreamSynchronize");
 	is_int(down, 21, "up and down in one batch");
+	{
+		struct cudaMemLocation where = {cudaMemLocationTypeDevice, 0};
+		void *ptrs[1] = {d};
+
+		/* The attribute that they require is 0. */
+		is_int(cudaMemPrefetchBatchAsync(ptrs, sizes, 1, &where, &first, 1, 0, s), cudaErrorNotSupported,
+		       "cudaMemPrefetchBatchAsync");
+		is_int(cudaMemDiscardBatchAsync(ptrs, sizes, 1, 0, s), cudaErrorNotSupported, "cudaMemDiscardBatchAsync");
+		is_int(cudaMemDiscardAndPrefetchBatchAsync(ptrs, sizes, 1, &where, &first, 1, 0, s), cudaErrorNotSupported,
+		       "cudaMemDiscardAndPrefetchBatchAsync");
+	}
 	cudaGetLastError();
 	is_int(cudaStreamSetAttribute(s, cudaStreamAttributePriority, &v), cudaSuccess, "cudaStreamSetAttribute");
 	is_int(cudaStreamGetAttribute(s, cudaStreamAttributePriority, &got), cudaSuccess, "cudaStreamGetAttribute");

@@ -11,6 +11,7 @@ passes "runtime: reduction by warp shuffles" $(gpu) $E2E/reduce
 passes "runtime: histogram with atomics" $(gpu) $E2E/histogram
 passes "runtime: clusters and distributed shared memory" $(gpu) $E2E/cluster
 passes "runtime: stream-ordered allocation, and another device's pool" $(gpu) $E2E/ordered
+passes "runtime: two processes share memory, a pool and an event" $(gpu) $E2E/ipc
 passes "runtime: arrays, textures and surfaces" $(gpu) $E2E/texture
 passes "runtime: kernels on the host's memory: page-locked, registered, managed" $(gpu) $E2E/zerocopy
 passes "runtime: __managed__ variables, and a solver in managed memory" $(gpu) $E2E/managed
