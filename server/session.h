@@ -80,7 +80,8 @@ struct srv_ranges {
 	unsigned n, room;
 };
 
-/* Physical memory under a handle of the client's: lives while that does or something is mapped from it. lock guards refs and handle. */
+/* Physical memory under a handle of the client's: lives while that does or something is mapped from it. lock guards refs and
+ * handle. */
 struct srv_phys {
 	CUmemGenericAllocationHandle real;
 	uint64_t bytes;
@@ -91,9 +92,9 @@ struct srv_phys {
 struct srv_device {
 	CUdevice dev;
 	CUmemAllocationHandleType handle_type; /* what its memory is made with, so that other sessions may have it, too */
-	unsigned list_index;   /* in DEVICE_LIST */
-	_Atomic uint64_t used; /* bytes leased */
-	uint32_t visible_to;   /* devices of the session, by bit, that access this one's memory */
+	unsigned list_index;		       /* in DEVICE_LIST */
+	_Atomic uint64_t used;		       /* bytes leased */
+	uint32_t visible_to;		       /* devices of the session, by bit, that access this one's memory */
 };
 
 struct srv_session {

@@ -22,9 +22,9 @@
 #include "lib/key.h"
 #include "lib/log.h"
 
-#define VERSION	  1
-#define HALF	  (SHARE_NAME / 2)
-#define PATIENCE  5 /* seconds for the other side of a conversation */
+#define VERSION	 1
+#define HALF	 (SHARE_NAME / 2)
+#define PATIENCE 5 /* seconds for the other side of a conversation */
 
 struct offer {
 	struct offer *next;
@@ -75,7 +75,8 @@ static bool trust(int sock)
 	socklen_t len = sizeof(who);
 
 	return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid() &&
-	       !setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) && !setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	       !setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) &&
+	       !setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
 static bool send_reply(int sock, struct reply *r, int fd)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What one process hands another to share memory, a pool or an event with it: 64 bytes that carry a name, or a descriptor of them. */
+/* What one process hands another to share memory, a pool or an event with it: 64 bytes that carry a name, or a descriptor of
+ * them. */
 #include "shim/token.h"
 
 #include <fcntl.h>

@@ -490,7 +490,8 @@ CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocat
 	return r ? r : token_out(&t, handleType, shareableHandle);
 }
 
-CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+					CUmemAllocationHandleType shHandleType)
 {
 	struct rgpu_call c = {.op = OP_MEM_IMPORT};
 	struct rgpu_obj *obj;

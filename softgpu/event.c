@@ -19,8 +19,8 @@ struct event {
 	struct obj obj;
 	struct ctx *ctx; /* a reference */
 	unsigned int flags;
-	pthread_mutex_t lock; /* last */
-	struct record *last;  /* a reference, or NULL when never recorded */
+	pthread_mutex_t lock;	     /* last */
+	struct record *last;	     /* a reference, or NULL when never recorded */
 	struct shared_event *shared; /* an interprocess event's state, instead of last */
 };
 

@@ -363,7 +363,8 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	}
 	if (!reservation_of(ptr, bytes) || touched(ptr, bytes)) {
 		r = CUDA_ERROR_INVALID_VALUE;
-	} else if (nplaced == placed_room || !arena_map_file(ptr, bytes, p->fd < 0 ? file[p->where].fd : p->fd, p->offset, false)) {
+	} else if (nplaced == placed_room ||
+		   !arena_map_file(ptr, bytes, p->fd < 0 ? file[p->where].fd : p->fd, p->offset, false)) {
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
 		size_t at = above(ptr);

@@ -41,8 +41,8 @@ cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **ptrs, size_t *sizes, size
 						size_t *locIdxs, size_t numLocs, unsigned long long flags, cudaStream_t s)
 {
 	TRY(cudart_context());
-	return cudart_done(drv.cuMemDiscardAndPrefetchBatchAsync((CUdeviceptr *)ptrs, sizes, count, (CUmemLocation *)locs, locIdxs,
-								 numLocs, flags, stream_of(s)));
+	return cudart_done(drv.cuMemDiscardAndPrefetchBatchAsync((CUdeviceptr *)ptrs, sizes, count, (CUmemLocation *)locs,
+								 locIdxs, numLocs, flags, stream_of(s)));
 }
 
 cudaError_t cudaStreamSetAttribute(cudaStream_t s, cudaStreamAttrID attr, const cudaStreamAttrValue *value)
