@@ -43,10 +43,11 @@ private = {n for n, v in cuda.items() if v == 'RGPU_PRIVATE'}
 ok(private == {'rgpuRoundTrips', 'rgpuTakesPtxOnly', 'rgpu_begin', 'rgpu_capture', 'rgpu_capture_refuse', 'rgpu_check_range', 'rgpu_enter', 'rgpu_fence',
                 'rgpu_fragment_begin', 'rgpu_fragment_end', 'rgpu_mint', 'rgpu_retire', 'rgpu_send', 'rgpu_settle', 'rgpu_use'},
    'what our own libraries share is all in RGPU_PRIVATE', private)
-if os.path.exists(os.path.join(LIB, 'libcudart.so.13')):
-    cudart = exported('libcudart.so.13')
-    want = wanted('api/libcudart-13.0-exports.txt')
-    ok(set(cudart) == want, f'libcudart.so.13 exports the {len(want)} names of the list', set(cudart) ^ want)
+for library, listing in (('libcudart.so.13', 'libcudart-13.0'), ('libcudart.so.12', 'libcudart-12.9')):
+    cudart = exported(library)
+    want = wanted(f'api/{listing}-exports.txt')
+    ok(set(cudart) == want, f'{library} exports the {len(want)} names of the list', set(cudart) ^ want)
+    ok(set(cudart.values()) == {library}, 'with the version node of its soname', set(cudart.values()))
 if os.path.exists(os.path.join(LIB, 'libnvidia-ml.so.1')):
     nvml = exported('libnvidia-ml.so.1')
     public = {n for n, v in nvml.items() if v != 'RGPU_PRIVATE'}

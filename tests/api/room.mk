@@ -62,6 +62,7 @@ $(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
 	@mkdir -p $(@D)
 	install -m 0755 $< $@
 
+$(B)/tests/api-exports: | $(patsubst %,$(B)/lib/%,libcublas.so.13 libcudart.so.13 libcudart.so.12)
 $(B)/tests/api-coverage: | $(CUDART)/stubs.c
 
 UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap twin generator exports coverage)
