@@ -20,6 +20,7 @@
 #define TOKEN_MS 30000
 #define OPEN_MS	 60000 /* a worker loads its driver */
 #define JOIN_MS	 60000
+#define BURIAL_S 3 /* a dead worker's cause is waited for */
 
 void registry_hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
 {
@@ -50,6 +51,7 @@ void registry_init(struct registry *r, const struct server_opts *o, const struct
 	r->wake_fd = wake_fd;
 	snprintf(r->state_dir, sizeof(r->state_dir), "%s", state_dir);
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->buried, NULL);
 }
 
 struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN])
@@ -128,12 +130,44 @@ static bool unlist(struct registry *r, struct ses *s)
 	return false;
 }
 
+static struct tombstone *tombstone(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
+{
+	for (unsigned i = 0; i < TOMBSTONES && i < r->ndead; i++) {
+		struct tombstone *t = &r->dead[(r->ndead - 1 - i) % TOMBSTONES];
+
+		if (!memcmp(t->sid, sid, RGPU_SID_LEN))
+			return t;
+	}
+	return NULL;
+}
+
+void registry_remember(struct registry *r, const struct ses *s, const char *text)
+{
+	struct tombstone *t;
+
+	pthread_mutex_lock(&r->lock);
+	t = tombstone(r, s->sid);
+	if (t) {
+		snprintf(t->text, sizeof(t->text), "%s", text);
+		t->dying = false;
+	}
+	pthread_cond_broadcast(&r->buried);
+	pthread_mutex_unlock(&r->lock);
+}
+
 bool registry_unlist(struct registry *r, struct ses *s)
 {
+	struct tombstone *t;
 	bool mine;
 
 	pthread_mutex_lock(&r->lock);
 	mine = unlist(r, s);
+	if (mine) {
+		t = &r->dead[r->ndead++ % TOMBSTONES];
+		memcpy(t->sid, s->sid, RGPU_SID_LEN);
+		strcpy(t->text, "its worker process died");
+		t->dying = true;
+	}
 	s->token_until = 0;
 	pthread_mutex_unlock(&r->lock);
 	wake(r);
@@ -283,16 +317,18 @@ static int unknown_session(struct registry *r, const uint8_t sid[RGPU_SID_LEN], 
 {
 	int err = rgpu_why(why, -ESTALE,
 			   "the server has no such session; it was restarted, or gave the session up: run the program again");
+	const struct tombstone *t;
+	struct timespec until;
 
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += BURIAL_S;
 	pthread_mutex_lock(&r->lock);
-	for (unsigned i = 0; i < TOMBSTONES && i < r->ndead; i++) {
-		const struct tombstone *t = &r->dead[(r->ndead - 1 - i) % TOMBSTONES];
-
-		if (!memcmp(t->sid, sid, RGPU_SID_LEN)) {
-			rgpu_why(why, err, "the session is over: %.220s", t->text);
+	/* A client is faster than the burial of its worker. */
+	while ((t = tombstone(r, sid)) && t->dying)
+		if (pthread_cond_clockwait(&r->buried, &r->lock, CLOCK_MONOTONIC, &until))
 			break;
-		}
-	}
+	if (t)
+		rgpu_why(why, err, "the session is over: %.220s", t->text);
 	pthread_mutex_unlock(&r->lock);
 	return err;
 }
@@ -368,10 +404,12 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 			  st->uid, st->pid, why);
 	pthread_mutex_unlock(&s->lock);
 	if (err && fresh && registry_unlist(r, s)) {
-		if (s->state == SES_LIVE)
+		if (s->state == SES_LIVE) {
 			registry_bury(r, s);
-		else
+		} else {
+			registry_remember(r, s, why);
 			registry_put(s);
+		}
 	}
 	registry_put(s);
 	return err;

@@ -42,6 +42,7 @@ struct ses {
 
 struct tombstone {
 	uint8_t sid[RGPU_SID_LEN];
+	bool dying; /* off the list, and not buried yet: why it ended is not known */
 	char text[252];
 };
 
@@ -56,6 +57,7 @@ struct registry {
 	bool closing;
 	struct tombstone dead[TOMBSTONES]; /* a ring */
 	unsigned ndead;
+	pthread_cond_t buried; /* one of them is not dying any more */
 };
 
 /* The one who asks: key id of the control connection. */

@@ -13,7 +13,7 @@
 
 #define END_MS 3000 /* for a worker to leave by itself; then it is killed */
 
-static void bury_text(struct registry *r, struct ses *s, int status, char text[252])
+static void bury_text(struct ses *s, int status, char text[252])
 {
 	if (s->gone_said)
 		snprintf(text, 252, "%s", s->gone.text);
@@ -24,11 +24,6 @@ static void bury_text(struct registry *r, struct ses *s, int status, char text[2
 		snprintf(text, 252, "its worker process ended with status %d", WEXITSTATUS(status));
 	else
 		snprintf(text, 252, "its worker process died");
-	pthread_mutex_lock(&r->lock);
-	memcpy(r->dead[r->ndead % TOMBSTONES].sid, s->sid, RGPU_SID_LEN);
-	memcpy(r->dead[r->ndead % TOMBSTONES].text, text, 252);
-	r->ndead++;
-	pthread_mutex_unlock(&r->lock);
 }
 
 /* The worker hung up or has to go: nothing of it is left afterwards. Only the one who unlisted it comes here. */
@@ -57,7 +52,8 @@ void registry_bury(struct registry *r, struct ses *s)
 	if (s->child)
 		waitpid(s->ident.worker, &status, 0);
 	unlink(s->path);
-	bury_text(r, s, status, text);
+	bury_text(s, status, text);
+	registry_remember(r, s, text);
 	registry_hex(sid, s->sid);
 	rgpu_note("session end: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences): %s", sid,
 		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,

@@ -17,6 +17,7 @@
 #define SULK_NS	   500000000LL
 #define PINGS	   8
 #define PING_NS	   200000000LL /* no more once they took this long */
+#define TRIES	   4 /* of a request whose connection broke under it */
 
 struct rgpu_ctl {
 	pthread_mutex_t lock; /* all below but fd, which is also read without it */
@@ -187,13 +188,23 @@ static int connect_now(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 	return greet(c, why);
 }
 
+/* The connection was there and broke: a network that cuts, a listener that restarts. */
+static bool broke(ssize_t err)
+{
+	return err == -ECONNRESET || err == -EPIPE || err == -ECONNABORTED;
+}
+
 static int connected(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 {
 	if (c->link)
 		return 0;
 	if (c->failed && rgpu_now_ns() - c->failed_at < SULK_NS)
 		return rgpu_why(why, c->failed, "%s", c->failed_why);
-	c->failed = connect_now(c, why);
+	for (int i = 0; i < TRIES; i++) {
+		c->failed = connect_now(c, why);
+		if (!broke(c->failed))
+			break;
+	}
 	if (c->failed) {
 		c->failed_at = rgpu_now_ns();
 		memcpy(c->failed_why, why, RGPU_WHY_MAX);
@@ -205,20 +216,15 @@ static int connected(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 static ssize_t request(struct rgpu_ctl *c, uint16_t type, const void *req, size_t len, uint16_t want, int timeout_ms,
 		       char why[RGPU_WHY_MAX])
 {
-	ssize_t n;
-	bool old;
+	ssize_t n = 0;
 
 	pthread_mutex_lock(&c->lock);
-	old = c->link != NULL;
-	n = connected(c, why);
-	if (n)
-		return n;
-	n = exchange(c, type, req, len, want, timeout_ms, why);
-	/* Only a connection from before may have died unnoticed; a new one that dies is the answer. */
-	if (n < 0 && !c->link && old && rgpu_ctl_retryable(n) && n != -ETIMEDOUT) {
+	for (int i = 0; i < TRIES; i++) {
 		n = connected(c, why);
 		if (!n)
 			n = exchange(c, type, req, len, want, timeout_ms, why);
+		if (n >= 0 || c->link || c->failed || !broke(n))
+			break;
 	}
 	return n;
 }

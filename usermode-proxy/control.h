@@ -12,7 +12,7 @@
 #include "lib/why.h"
 
 /*
- * A control object outlives its connections: a request connects when there is none, and is repeated once when
+ * A control object outlives its connections: a request connects when there is none, and is repeated a few times when
  * the connection broke under it, which is safe because every request is idempotent under its sid. All functions
  * are thread-safe; requests go one after the other. They return 0 or a negative errno and then say why:
  * -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ECONNRESET the server is not reached; -EACCES wrong key; -EPROTO versions

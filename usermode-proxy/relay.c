@@ -24,6 +24,7 @@
 #define SPIN_MAX       (30 * 1000LL)
 #define BACKOFF_MAX_MS 1000
 #define BYE_MS	       200
+#define ATTACH_TRIES   4  /* of a session's first connection */
 #define ROUNDS	       16 /* of the pump between two looks for kicks */
 
 #ifdef RGPU_KILL_POINTS
@@ -159,21 +160,6 @@ bool relay_unlock(struct rgpu_relay *r)
 	return true;
 }
 
-int rgpu_relay_attach(struct rgpu_relay *r, const struct rgpu_lease *lease, char why[RGPU_WHY_MAX])
-{
-	struct rgpu_link *link;
-	int err;
-
-	r->lease = *lease;
-	err = relay_connect(r, lease, &link, why);
-	if (err)
-		return err;
-	pthread_mutex_lock(&r->lock);
-	err = relay_attach(r, link, why);
-	pthread_mutex_unlock(&r->lock);
-	return err;
-}
-
 static bool stopping(const struct rgpu_relay *r)
 {
 	return __atomic_load_n(&r->stop, __ATOMIC_ACQUIRE);
@@ -213,6 +199,25 @@ static int reconnect(struct rgpu_relay *r, char why[RGPU_WHY_MAX])
 		err = relay_attach(r, link, why);
 	/* A lease that was overtaken or a worker that was busy: another lease may do. */
 	return !err || r->failed ? r->failed : -EAGAIN;
+}
+
+int rgpu_relay_attach(struct rgpu_relay *r, const struct rgpu_lease *lease, char why[RGPU_WHY_MAX])
+{
+	struct rgpu_link *link;
+	int err;
+
+	r->lease = *lease;
+	err = relay_connect(r, lease, &link, why);
+	pthread_mutex_lock(&r->lock);
+	if (!err)
+		err = relay_attach(r, link, why);
+	/* Cut already: as later, another lease may do. */
+	for (int i = 1; i < ATTACH_TRIES && err && !r->failed && r->ops->lease && rgpu_ctl_retryable(err); i++) {
+		pthread_mutex_unlock(&r->lock);
+		err = reconnect(r, why);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return err;
 }
 
 /* Called and returns with the lock held. */
@@ -434,9 +439,9 @@ void rgpu_relay_bye(struct rgpu_relay *r)
 	struct rgpu_error_frame end = {.text = "the program ended the session"};
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec++;
-	if (pthread_mutex_timedlock(&r->lock, &until))
+	if (pthread_mutex_clocklock(&r->lock, CLOCK_MONOTONIC, &until))
 		return;
 	/* Not in the midst of another frame. */
 	if (r->link && !r->lost_at && !r->failed)

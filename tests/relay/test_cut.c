@@ -3,12 +3,15 @@
  * once. */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/addr.h"
 #include "tests/relay/workload.h"
 #include "tests/tap.h"
 #include "usermode-proxy/relay_int.h"
+
+static unsigned runs; /* of each random part: 1, or what RGPU_CUT_RUNS says */
 
 /* One run with a cut at event @at, and every @every after it. */
 static const char *cut_run(bool inside, long at, long every, struct work w, unsigned *cuts)
@@ -33,15 +36,15 @@ static const char *cut_run(bool inside, long at, long every, struct work w, unsi
 
 static void every_boundary(bool inside)
 {
+	long at, last = runs > 1 ? 1200 : 120;
 	const char *bad = "";
 	unsigned cuts = 0;
-	long at;
 
 	/* 1: the first ATTACH; and on, until no cut happens any more. */
-	for (at = 1; at <= 120 && !*bad; at++)
-		bad = cut_run(inside, at, 0, (struct work){.rounds = 2, .bulk = 120000}, &cuts);
+	for (at = 1; at <= last && !*bad; at++)
+		bad = cut_run(inside, at, 0, (struct work){.rounds = last / 60, .bulk = 120000}, &cuts);
 	is_str(bad, "", "cut before and after each frame, %s (last: %ld)", inside ? "inside" : "as a proxy", at - 1);
-	ok(cuts > 60, "… %u cuts", cuts);
+	ok(cuts > last / 2, "… %u cuts", cuts);
 }
 
 static void many_cuts(bool inside)
@@ -49,7 +52,7 @@ static void many_cuts(bool inside)
 	const char *bad = "";
 	unsigned cuts = 0;
 
-	for (long every = 17; every <= 97 && !*bad; every += 20)
+	for (long every = 17; every <= 97 && !*bad; every += runs > 1 ? 1 : 20)
 		bad = cut_run(inside, every, every, (struct work){.rounds = 12, .bulk = 200000}, &cuts);
 	is_str(bad, "", "cut again and again, %s", inside ? "inside" : "as a proxy");
 	ok(cuts > 20, "… %u cuts", cuts);
@@ -213,17 +216,20 @@ static void kill_points(void)
 
 	relay_kill_point = kill_here;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-		for (int after = 1; after <= 13; after += 4)
+		for (int after = 1; after <= 13; after += runs > 1 ? 1 : 4)
 			dies(points[i], after);
 	relay_kill_point = NULL;
 }
 
 int main(void)
 {
+	const char *n = getenv("RGPU_CUT_RUNS");
+
+	runs = n ? strtoul(n, NULL, 0) : 1;
 	for (int inside = 0; inside < 2; inside++) {
 		every_boundary(inside);
 		many_cuts(inside);
-		for (unsigned seed = 1; seed <= 4; seed++)
+		for (unsigned seed = 1; seed <= 4 * runs; seed++)
 			any_byte(inside, seed);
 	}
 	kill_points();
