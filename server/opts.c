@@ -30,6 +30,8 @@ static const char usage[] =
 	"  --key FILE          the key that clients must have; may be given for several keys\n"
 	"  --pair              make the key file if there is none, and print the line for the client: rgpu join …\n"
 	"  --grace SECONDS     how long a session waits for a client that was cut off (default 120)\n"
+	"  --direct-grace SECONDS\n"
+	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --state-dir DIR     where the workers' sockets lie, so that a restarted server finds them again\n"
 	"  --foreground        stay in the foreground: the default, for unit files that say so\n"
@@ -49,6 +51,7 @@ enum {
 	OPT_LISTEN,
 	OPT_KEY,
 	OPT_GRACE,
+	OPT_DIRECT_GRACE,
 	OPT_MAX,
 	OPT_STATE,
 	OPT_VERBOSE,
@@ -70,6 +73,7 @@ static const struct option longs[] = {
 	{"key", required_argument, NULL, OPT_KEY},
 	{"pair", no_argument, NULL, OPT_PAIR},
 	{"grace", required_argument, NULL, OPT_GRACE},
+	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
 	{"max-sessions", required_argument, NULL, OPT_MAX},
 	{"state-dir", required_argument, NULL, OPT_STATE},
 	{"foreground", no_argument, NULL, OPT_FG},
@@ -170,6 +174,10 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 	case OPT_GRACE:
 		v = number(arg, 1, 86400);
 		o->grace_s = v;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
+	case OPT_DIRECT_GRACE:
+		v = number(arg, 1, 86400);
+		o->direct_grace_s = v;
 		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
 	case OPT_MAX:
 		v = number(arg, 1, 65536);
@@ -289,6 +297,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 				  .argv = argv,
 				  .nvml = "libnvidia-ml.so.1",
 				  .grace_s = 120,
+				  .direct_grace_s = 2,
 				  .max_sessions = 256,
 				  .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;

@@ -33,7 +33,7 @@ struct server_opts {
 	const char *conf; /* NULL: none was read */
 	const char *key_file[SERVER_KEYS_MAX];
 	unsigned nkeys;
-	int grace_s;
+	int grace_s, direct_grace_s;
 	unsigned max_sessions;
 	char state_dir[STATE_DIR_MAX]; /* empty: by port, see state.h */
 };

@@ -92,6 +92,7 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	memcpy(start.sid, m->ident.sid, sizeof(start.sid));
 	memcpy(start.comm, m->ident.comm, sizeof(start.comm));
 	t.grace = m->open.grace_ms;
+	t.direct_grace = m->open.direct_grace_ms;
 	if (t.direct_grace > t.grace)
 		t.direct_grace = t.grace;
 	share_init(m->ident.key_id);

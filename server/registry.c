@@ -231,6 +231,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	memcpy(m->open.blas, r->opts->blas, sizeof(m->open.blas));
 	memcpy(m->open.socket, s->path, sizeof(m->open.socket));
 	m->open.grace_ms = r->opts->grace_s * 1000;
+	m->open.direct_grace_ms = r->opts->direct_grace_s * 1000;
 	m->open.verbose = r->opts->verbose;
 	m->open.data_len = st->data_len;
 	memcpy(m->open.data, data, st->data_len);

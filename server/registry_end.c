@@ -42,6 +42,9 @@ void registry_bury(struct registry *r, struct ses *s)
 		s->gone = m;
 		s->gone_said = true;
 	}
+	/* Whoever asks after it need not wait for the driver to let go of its memory. */
+	if (s->gone_said)
+		registry_remember(r, s, s->gone.text);
 	/*
 	 * The whole group. The pid is still that worker's: an unreaped child keeps it, and one that we adopted lives
 	 * while its socket has not hung up.

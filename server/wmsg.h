@@ -7,7 +7,7 @@
 #include <rgpu_wire.h>
 #include "lib/key.h"
 
-#define WMSG_VERSION 1 /* a restarted listener may be newer than the workers it finds */
+#define WMSG_VERSION 2 /* a restarted listener may be newer than the workers it finds */
 
 enum wmsg_type {
 	/* Listener to worker; each but CONN is answered by RESULT. */
@@ -42,7 +42,7 @@ struct wmsg {
 	union {
 		struct {
 			char driver[512], blas[512], socket[108];
-			int32_t grace_ms;
+			int32_t grace_ms, direct_grace_ms;
 			uint32_t verbose;
 			uint32_t data_len;
 			uint8_t data[RGPU_CONTROL_MAX];

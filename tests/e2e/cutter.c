@@ -66,7 +66,7 @@ static void cut(struct pair *p)
 	}
 }
 
-/* How many of these bytes pass before the cut. A data connection's preface is no TLS record: its first bytes are let by as one. */
+/* How many of these bytes pass before the cut. A data connection's preface is no TLS record, and is let by as one. */
 static size_t until_cut(struct pair *p, struct way *w, const uint8_t *buf, size_t n)
 {
 	if (cuts >= wanted)

@@ -20,9 +20,11 @@ begin() {
 }
 finish() { # NAME DESCRIPTION
 	exec 9>&-
+	local rc
 	wait $pid
-	result $? "$2" || diag <"$tmp/$1"
+	rc=$?
 	diag <"$tmp/$1"
+	result $rc "$2"
 }
 # ends_with NAME PATTERN DESCRIPTION: CMD has ended by itself, with an error and no signal, and said why.
 ends_with() {
@@ -54,7 +56,7 @@ if [ $TRANSPORT = kmod ]; then
 	done_testing
 fi
 
-gpu_ready --grace 60
+gpu_ready --grace 60 --direct-grace 60
 away() { # MEAN CUTS: the cutter's, in front of the server; sets far
 	rm -f "$tmp/cutter"
 	$E2E/cutter $port $SEED $1 $2 >"$tmp/cutter" 2>"$tmp/cutter.log" &
@@ -81,7 +83,7 @@ before=$(rss)
 until_true 2800 eval 'grep -q done "$tmp/cutter" || ! kill -0 $pid 2>/dev/null'
 grep -q done "$tmp/cutter"
 result $? "the connection was cut $CUTS times" || diag <"$tmp/warm"
-finish warm "… and each call has run once, in its place"
+finish warm "… and each call has run once, in its place" || diag <"$tmp/server.log"
 until_true 60 none
 result $? "no worker is left"
 until_true 30 idle
@@ -112,7 +114,8 @@ for signal in USR1 KILL; do
 	kill -$signal $server_pid
 	wait $server_pid 2>/dev/null
 	sleep 0.5
-	RGPU_SOFTGPU_DEVICES=2 $B/bin/rgpu-server --softgpu --listen 127.0.0.1:$port --key "$key" --grace 60 >>"$tmp/server.log" 2>&1 </dev/null 9>&- &
+	RGPU_SOFTGPU_DEVICES=2 $B/bin/rgpu-server --softgpu --listen 127.0.0.1:$port --key "$key" --grace 60 \
+		--direct-grace 60 >>"$tmp/server.log" 2>&1 </dev/null 9>&- &
 	server_pid=$!
 	until_true 60 listening $port
 	result $? "the listener is back after SIG$signal"
@@ -133,6 +136,7 @@ server_stop
 server_start --grace 2
 away 60000 0
 begin grace $far
+until_true 60 eval 'pgrep -P $server_pid -x rgpu-worker >/dev/null'
 sleep 1
 home
 ends_with grace "away for longer than 2 s" "a server out of reach for longer than the grace period: the program is told so"
