@@ -20,7 +20,7 @@
 #define TOKEN_MS 30000
 #define OPEN_MS	 60000 /* a worker loads its driver */
 #define JOIN_MS	 60000
-#define BURIAL_S 3 /* a dead worker's cause is waited for */
+#define BURIAL_S 20 /* a dead worker's cause is waited for */
 
 void registry_hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
 {

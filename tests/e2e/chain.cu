@@ -106,6 +106,10 @@ static void *run(void *arg)
 	RT(cudaMemset(c->ran, 0, 4));
 	RT(cudaMemcpy(c->x, c->mirror, sizeof(got), cudaMemcpyHostToDevice));
 	for (; goes_on(c->rounds); c->rounds++) {
+		if (c->rounds == 1 && !c->id) {
+			printf("chain: works\n");
+			fflush(stdout);
+		}
 		for (unsigned int n = 1 + e2e_next(&seed) % 12; n; n--)
 			one_step(c, &seed);
 		if (c->rounds % 7 == c->id)

@@ -17,6 +17,7 @@ begin() {
 	"$@" $E2E/chain 0 >"$tmp/$name" 2>&1 <"$tmp/$name.in" &
 	pid=$!
 	exec 9>"$tmp/$name.in"
+	until_true 120 eval 'grep -q works "$tmp/'$name'" || ! kill -0 $pid 2>/dev/null'
 }
 finish() { # NAME DESCRIPTION
 	exec 9>&-
@@ -78,7 +79,6 @@ idle() {
 # Cuts at any byte and between any two TLS records, every connection from another address.
 away 60000 $CUTS
 begin warm $far
-sleep 1
 before=$(rss)
 until_true 2800 eval 'grep -q done "$tmp/cutter" || ! kill -0 $pid 2>/dev/null'
 grep -q done "$tmp/cutter"
@@ -96,7 +96,6 @@ home
 # Nothing comes through and nothing is refused.
 away 60000 0
 begin hole $far
-sleep 1
 kill -USR1 $cutter
 sleep $HOLE
 kill -USR2 $cutter
@@ -128,16 +127,12 @@ home
 
 # What cannot go on ends with the cause.
 begin killed $(gpu)
-until_true 60 eval 'pgrep -P $server_pid -x rgpu-worker >/dev/null'
-sleep 1
 kill -9 $(pgrep -P $server_pid -x rgpu-worker)
 ends_with killed "worker process was killed" "a worker that was killed: the program is told so"
 server_stop
 server_start --grace 2
 away 60000 0
 begin grace $far
-until_true 60 eval 'pgrep -P $server_pid -x rgpu-worker >/dev/null'
-sleep 1
 home
 ends_with grace "away for longer than 2 s" "a server out of reach for longer than the grace period: the program is told so"
 until_true 60 none
