@@ -191,6 +191,7 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 			s->gone_said = true;
 		}
 	}
+	s->hung_up |= err == -EPIPE;
 	if (err == -EPIPE)
 		return rgpu_why(why, -ESTALE, "the session is over: %s", s->gone_said ? s->gone.text : "its worker process died");
 	if (err == -ETIMEDOUT)
@@ -370,7 +371,7 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 {
 	struct ses *s = NULL;
 	char sid[33];
-	bool fresh;
+	bool fresh, gone;
 	int err = 0;
 
 	if (resume) {
@@ -403,7 +404,13 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 	else if (err)
 		rgpu_note("session %s refused: sid %.8s key %s uid %u pid %u: %s", resume ? "resume" : "start", sid, a->key_id,
 			  st->uid, st->pid, why);
+	gone = err && !fresh && s->hung_up;
 	pthread_mutex_unlock(&s->lock);
+	if (gone) {
+		/* Its client saw the worker's end before the listener's loop did: what was it? */
+		registry_gone(r, s);
+		unknown_session(r, st->sid, why);
+	}
 	if (err && fresh && registry_unlist(r, s)) {
 		if (s->state == SES_LIVE) {
 			registry_bury(r, s);

@@ -28,7 +28,7 @@ struct ses {
 	struct wmsg_ident ident;
 	int sock;	/* set once, closed with the last reference, so that it may be used without the lock */
 	uint32_t asked; /* id of the last request */
-	bool gone_said;
+	bool gone_said, hung_up;
 	struct usage usage;
 	struct wmsg gone; /* the worker's last word */
 
