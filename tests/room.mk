@@ -119,15 +119,28 @@ UNIT_TESTS += tests/tools/rgpu.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 $(B
 # Benches -----------------------------------------------------------------------------------------------------------
 
 BENCH := $(B)/tests/bench
-BENCH_PROGRAMS := $(BENCH)/rawtls $(BENCH)/calls
+BENCH_PROGRAMS := $(BENCH)/rawtls $(BENCH)/slowlink $(BENCH)/calls $(BENCH)/bare/libcuda.so.1
 
-$(BENCH)/rawtls: tests/bench/rawtls.c
+$(BENCH)/raw.o: tests/bench/raw.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -o $@ $< -lssl -lcrypto
+	$(CC) $(CFLAGS) -c -o $@ $<
 
-$(BENCH)/calls: tests/bench/calls.c tests/e2e/e2e.h $(B)/lib/libcuda.so.1
+$(BENCH)/rawtls: tests/bench/rawtls.c $(BENCH)/raw.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -o $@ $< -L$(B)/lib -l:libcuda.so.1
+	$(CC) $(CFLAGS) -o $@ $^ -lssl -lcrypto
+
+$(BENCH)/slowlink: tests/bench/slowlink.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -lpthread
+
+$(BENCH)/calls: tests/bench/calls.c $(BENCH)/raw.o tests/e2e/e2e.h $(B)/lib/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -o $@ $(filter %.c %.o,$^) -L$(B)/lib -l:libcuda.so.1 -lssl -lcrypto
+
+# The null driver itself, found by its name: what the same program costs without a link.
+$(BENCH)/bare/libcuda.so.1: $(B)/tests/libnulldrv.so
+	@mkdir -p $(@D)
+	ln -sf ../../libnulldrv.so $@
 
 BENCHES += bench-link
 .PHONY: bench-link

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times launches, small synchronous calls and copies through the driver API: the same program for every transport and driver.
- * Usage: calls KERNELS.ptx [MIB [LAUNCHES [CALLS [TRIES]]]]; prints "name value" lines: µs a call, GB/s. Best of TRIES.
+ * Times launches, small synchronous calls, copies and training-like steps through the driver API: the same program for every
+ * transport and driver. Usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] KERNELS.ptx; prints "name
+ * value" lines: µs a call, GB/s, round trips. Best of TRIES. With -r, raw TLS to PORT takes turns with the calls, so that a busy
+ * moment of the machine hits both.
  */
 #include <cuda.h>
+#include <dlfcn.h>
+#include <getopt.h>
 #include <time.h>
+#include "tests/bench/raw.h"
 #include "tests/e2e/e2e.h"
+
+#define STEP_BYTES    (4u << 20)
+#define STEP_LAUNCHES 60
+#define STEP_US	      50000
+
+/* The null driver's own kernel: keeps its stream busy for so long. */
+static const char busy_ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+			       ".visible .entry null_busy(.param .u32 us)\n{\n\tret;\n}\n";
 
 static double now(void)
 {
@@ -15,127 +28,266 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
+static struct raw *raw;
 static CUstream stream;
-static CUfunction kernel;
+static CUfunction kernel, busy;
 static CUdeviceptr a, b;
-static int tries;
+static int tries = 3;
 
 static double least(double best, double t)
 {
 	return t < best ? t : best;
 }
 
+static void launch(void)
+{
+	int count = 7;
+	void *args[] = {&a, &b, &b, &count};
+
+	DR(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL));
+}
+
+/* −1: not rgpu's libcuda. */
+static long round_trips(void)
+{
+	long (*count)(const char *) = (long (*)(const char *))dlvsym(RTLD_DEFAULT, "rgpuRoundTrips", "RGPU_PRIVATE");
+
+	return count ? count(NULL) : -1;
+}
+
 static void launches(int n)
 {
 	double issue = 1e9, complete = 1e9, t0, t1;
-	int count = 7;
-	void *args[] = {&a, &b, &b, &count};
 
 	for (int r = 0; r < tries; r++) {
 		t0 = now();
 		for (int i = 0; i < n; i++)
-			DR(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL));
+			launch();
 		t1 = now();
 		DR(cuStreamSynchronize(stream));
 		issue = least(issue, t1 - t0);
 		complete = least(complete, now() - t0);
 	}
-	printf("launch_issue %.3f\nlaunch_complete %.3f\n", issue / n * 1e6, complete / n * 1e6);
+	printf("launch_issue %.4f\nlaunch_complete %.4f\n", issue / n * 1e6, complete / n * 1e6);
 }
 
 static void small_calls(int n)
 {
-	double down = 1e9, sync = 1e9, t0;
-	int count = 7;
-	void *args[] = {&a, &b, &b, &count};
+	double ping = 1e9, down = 1e9, sync = 1e9, t0;
 	uint32_t word = 0;
 
 	for (int r = 0; r < tries; r++) {
+		t0 = now();
+		for (int i = 0; raw && i < n; i++)
+			raw_ping(raw);
+		ping = least(ping, now() - t0);
 		t0 = now();
 		for (int i = 0; i < n; i++)
 			DR(cuMemcpyDtoH(&word, a, 4));
 		down = least(down, now() - t0);
 		t0 = now();
 		for (int i = 0; i < n; i++) {
-			DR(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL));
+			launch();
 			DR(cuStreamSynchronize(stream));
 		}
 		sync = least(sync, now() - t0);
 	}
-	printf("d2h_4B %.3f\nlaunch_and_sync %.3f\n", down / n * 1e6, sync / n * 1e6);
+	printf("ping %.3f\nd2h_4B %.3f\nlaunch_and_sync %.3f\n", ping / n * 1e6, down / n * 1e6, sync / n * 1e6);
 }
 
+static void allocations(int n)
+{
+	long before = 0;
+	CUdeviceptr p;
+	double t0 = 0;
+
+	/* The first of a size leases memory. */
+	for (int i = -2; i < n; i++) {
+		if (!i) {
+			before = round_trips();
+			t0 = now();
+		}
+		DR(cuMemAlloc(&p, 1 << 20));
+		DR(cuMemFree(p));
+	}
+	printf("malloc_free %.3f\nmalloc_free_trips %ld\n", (now() - t0) / n * 1e6, round_trips() - before);
+}
+
+/* Copies that end when the device has all: the raw ones do, too. */
 static void copies(size_t bytes)
 {
+	enum { RAW_UP, RAW_DOWN, UP, DOWN, UP_PINNED, DOWN_PINNED, NONE };
+	static const char *const name[] = {"raw_up", "raw_down", "h2d", "d2h", "h2d_pinned", "d2h_pinned"};
 	uint32_t *out = malloc(bytes), *in = malloc(bytes), *pinned;
-	double up = 1e9, down = 1e9, t0;
+	double best[NONE];
 
+	DR(cuMemHostAlloc((void **)&pinned, bytes, 0));
 	if (!out || !in)
 		die("no %zu bytes of memory", 2 * bytes);
 	for (size_t i = 0; i < bytes / 4; i++)
 		out[i] = i * 2654435761u;
 	memset(in, 0, bytes);
-	for (int r = 0; r < tries; r++) {
-		t0 = now();
-		DR(cuMemcpyHtoD(a, out, bytes));
-		up = least(up, now() - t0);
-		t0 = now();
-		DR(cuMemcpyDtoH(in, a, bytes));
-		down = least(down, now() - t0);
-	}
-	/* A copy that lost bytes would be a fast one. */
-	if (memcmp(in, out, bytes))
-		die("what came back is not what was sent");
-	printf("h2d %.3f\nd2h %.3f\n", bytes / up / 1e9, bytes / down / 1e9);
-	free(in);
-
-	up = down = 1e9;
-	DR(cuMemHostAlloc((void **)&pinned, bytes, 0));
 	memcpy(pinned, out, bytes);
-	for (int r = 0; r < tries; r++) {
-		t0 = now();
-		DR(cuMemcpyHtoDAsync(a, (void *)pinned, bytes, stream));
-		DR(cuStreamSynchronize(stream));
-		up = least(up, now() - t0);
-	}
-	memset(pinned, 0, bytes);
-	for (int r = 0; r < tries; r++) {
-		t0 = now();
-		DR(cuMemcpyDtoHAsync(pinned, a, bytes, stream));
-		DR(cuStreamSynchronize(stream));
-		down = least(down, now() - t0);
-	}
-	if (memcmp(pinned, out, bytes))
-		die("what came back into pinned memory is not what was sent");
-	printf("h2d_pinned %.3f\nd2h_pinned %.3f\n", bytes / up / 1e9, bytes / down / 1e9);
+	for (int i = 0; i < NONE; i++)
+		best[i] = 1e9;
+	for (int r = 0; r < tries; r++)
+		for (int i = raw ? RAW_UP : UP; i < NONE; i++) {
+			double t0 = now();
+
+			switch (i) {
+			case RAW_UP:
+				raw_up(raw, bytes);
+				break;
+			case RAW_DOWN:
+				raw_down(raw, bytes);
+				break;
+			case UP:
+				DR(cuMemcpyHtoDAsync(a, out, bytes, stream));
+				break;
+			case DOWN:
+				DR(cuMemcpyDtoHAsync(in, a, bytes, stream));
+				break;
+			case UP_PINNED:
+				DR(cuMemcpyHtoDAsync(a, pinned, bytes, stream));
+				break;
+			case DOWN_PINNED:
+				DR(cuMemcpyDtoHAsync(pinned, a, bytes, stream));
+				break;
+			}
+			if (i == UP || i == UP_PINNED || i == DOWN_PINNED)
+				DR(cuStreamSynchronize(stream));
+			best[i] = least(best[i], now() - t0);
+			/* A copy that lost bytes would be a fast one. */
+			if ((i == DOWN && memcmp(in, out, bytes)) || (i == DOWN_PINNED && memcmp(pinned, out, bytes)))
+				die("%s: what came back is not what was sent", name[i]);
+			if (i == DOWN)
+				memset(in, 0, bytes);
+			/* Nothing may be found here that was sent before. */
+			for (size_t k = 0; i == DOWN_PINNED && k < bytes / 4; k += 256)
+				pinned[k] = out[k] += 1;
+		}
+	for (int i = raw ? RAW_UP : UP; i < NONE; i++)
+		printf("%s %.4f\n", name[i], bytes / best[i] / 1e9);
 	DR(cuMemFreeHost(pinned));
+	free(in);
 	free(out);
+}
+
+static void step(uint32_t *batch, unsigned number)
+{
+	uint32_t us = STEP_US;
+	void *args[] = {&us};
+
+	for (size_t i = 0; i < STEP_BYTES / 4; i += 64)
+		batch[i] = i + number;
+	DR(cuMemcpyHtoDAsync(a, batch, STEP_BYTES, stream));
+	for (int i = 1; i < STEP_LAUNCHES; i++)
+		launch();
+	DR(cuLaunchKernel(busy, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
+}
+
+/* A batch up, launches, 50 ms of work, a scalar back: read at once, and read one step late from page-locked memory. */
+static void steps(int n)
+{
+	uint32_t *pinned, *batch[2];
+	double best = 1e9, t0, t1;
+	CUevent event[2];
+	long trips;
+
+	DR(cuMemHostAlloc((void **)&pinned, 64, 0));
+	for (int i = 0; i < 2; i++) {
+		DR(cuMemHostAlloc((void **)&batch[i], STEP_BYTES, 0));
+		for (size_t k = 0; k < STEP_BYTES / 4; k++)
+			batch[i][k] = k * 2654435761u;
+		DR(cuEventCreate(&event[i], CU_EVENT_DISABLE_TIMING));
+	}
+	step(batch[0], 0);
+	DR(cuStreamSynchronize(stream));
+	trips = round_trips();
+	for (int i = 0; i < n; i++) {
+		t0 = now();
+		step(batch[0], i);
+		DR(cuMemcpyDtoHAsync(pinned, b, 4, stream));
+		DR(cuStreamSynchronize(stream));
+		best = least(best, now() - t0);
+	}
+	printf("step %.3f\nstep_trips %.2f\n", best * 1e3, (double)(round_trips() - trips) / n);
+	/* The whole run counts here: its beginning, which fills the pipe, does not. */
+	t0 = 0;
+	for (int i = 0; i < n + 2; i++) {
+		step(batch[i % 2], i);
+		DR(cuMemcpyDtoHAsync(&pinned[i % 2], b, 4, stream));
+		DR(cuEventRecord(event[i % 2], stream));
+		if (i)
+			DR(cuEventSynchronize(event[(i - 1) % 2]));
+		if (i == 1)
+			t0 = now();
+	}
+	t1 = now();
+	DR(cuStreamSynchronize(stream));
+	printf("step_late %.3f\n", (t1 - t0) / n * 1e3);
 }
 
 int main(int argc, char **argv)
 {
-	size_t bytes = (size_t)e2e_arg(argc, argv, 2, 256) << 20;
-	int nlaunch = e2e_arg(argc, argv, 3, 20000), ncalls = e2e_arg(argc, argv, 4, 2000);
+	int nlaunch = 20000, ncalls = 2000, nsteps = 0, opt;
+	size_t bytes = 256u << 20, room;
 	CUmodule mod;
 	CUdevice dev;
 	CUcontext ctx;
-	double t0 = now();
+	double t0;
 
-	tries = e2e_arg(argc, argv, 5, 3);
-	if (argc < 2)
-		die("usage: calls KERNELS.ptx [MIB [LAUNCHES [CALLS [TRIES]]]]");
+	while ((opt = getopt(argc, argv, "r:m:l:c:t:s:")) != -1) {
+		int n = opt == '?' ? 0 : atoi(optarg);
+
+		switch (opt) {
+		case 'r':
+			raw = raw_open(n);
+			break;
+		case 'm':
+			bytes = (size_t)n << 20;
+			break;
+		case 'l':
+			nlaunch = n;
+			break;
+		case 'c':
+			ncalls = n;
+			break;
+		case 't':
+			tries = n;
+			break;
+		case 's':
+			nsteps = n;
+			break;
+		default:
+			die("usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] KERNELS.ptx");
+		}
+	}
+	if (optind + 1 != argc)
+		die("calls: name the file of kernels (tests/e2e/kernels.ptx)");
+	t0 = now();
 	DR(cuInit(0));
 	DR(cuDeviceGet(&dev, 0));
 	DR(cuDevicePrimaryCtxRetain(&ctx, dev));
 	DR(cuCtxSetCurrent(ctx));
-	DR(cuModuleLoadData(&mod, e2e_read(argv[1], NULL)));
+	DR(cuModuleLoadData(&mod, e2e_read(argv[optind], NULL)));
 	DR(cuModuleGetFunction(&kernel, mod, "vadd"));
 	DR(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	DR(cuMemAlloc(&a, bytes));
+	room = bytes < STEP_BYTES ? STEP_BYTES : bytes;
+	DR(cuMemAlloc(&a, room));
 	DR(cuMemAlloc(&b, 4096));
 	printf("start %.3f\n", (now() - t0) * 1e6);
 	launches(nlaunch);
 	small_calls(ncalls);
-	copies(bytes);
+	allocations(200);
+	if (bytes)
+		copies(bytes);
+	if (nsteps) {
+		DR(cuModuleLoadData(&mod, busy_ptx));
+		DR(cuModuleGetFunction(&busy, mod, "null_busy"));
+		steps(nsteps);
+	}
+	if (raw)
+		raw_close(raw);
 	return 0;
 }

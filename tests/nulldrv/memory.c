@@ -87,8 +87,8 @@ CUresult cuMemHostUnregister(void *ptr)
 
 CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream, bool async)
 {
-	(void)stream;
-	(void)async;
+	if (!async)
+		null_wait(stream);
 	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
 	return CUDA_SUCCESS;
 }

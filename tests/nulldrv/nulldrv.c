@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A driver that does nothing at a launch and keeps device memory on the host: benches measure the link to it. */
+/*
+ * A driver that does nothing at a launch and keeps device memory on the host: benches measure the link to it. Its one real kernel
+ * is null_busy(uint32_t us), which keeps a stream busy.
+ */
 #include "tests/nulldrv/nulldrv.h"
 
 #include <stdarg.h>
@@ -10,7 +13,7 @@
 
 /*
  * Handles are not checked: the caller is a bench or a server that checks its own. Streams, events
- * and contexts are addresses of small objects; everything is complete when it is issued.
+ * and contexts are addresses of small objects; everything is complete when it is issued, but for null_busy().
  */
 static struct device dev0 = {.threads = 16, .total = 64ull << 30, .name = "rgpu null driver"};
 
@@ -260,16 +263,68 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSynchronize(void)
-{
-	return CUDA_SUCCESS;
-}
-
 /* ---- Streams and events ---- */
 
-struct null_event {
-	struct timespec at;
+struct null_stream {
+	unsigned int flags;
+	_Atomic int64_t until; /* ns; busy before */
 };
+
+struct null_event {
+	_Atomic int64_t at; /* ns: when it has happened, or will */
+};
+
+static struct null_stream legacy; /* and whoever has no object of its own */
+static _Atomic int64_t last;	  /* the latest `until` of all streams */
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static struct null_stream *of(CUstream stream)
+{
+	return (uintptr_t)stream > 2 ? (struct null_stream *)stream : &legacy;
+}
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+	if (ns > now_ns())
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+			;
+}
+
+void null_busy(CUstream stream, uint32_t us)
+{
+	struct null_stream *s = of(stream);
+	int64_t now = now_ns(), until = (s->until > now ? s->until : now) + us * 1000ll;
+
+	s->until = until;
+	if (until > last)
+		last = until;
+}
+
+void null_wait(CUstream stream)
+{
+	sleep_until(stream ? of(stream)->until : last);
+}
+
+/* Nothing was ever busy: no clock is read. */
+static CUresult query(int64_t until)
+{
+	return until && until > now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	sleep_until(last);
+	return CUDA_SUCCESS;
+}
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
@@ -277,7 +332,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 	*stream = calloc(1, 64);
 	if (!*stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(unsigned int *)(void *)*stream = flags;
+	of(*stream)->flags = flags;
 	return CUDA_SUCCESS;
 }
 
@@ -294,19 +349,18 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	(void)stream;
-	return CUDA_SUCCESS;
+	return query(of(stream)->until);
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	(void)stream;
+	sleep_until(of(stream)->until);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
 {
-	*flags = (uintptr_t)stream > 2 ? *(unsigned int *)(void *)stream : 0;
+	*flags = of(stream)->flags;
 	return CUDA_SUCCESS;
 }
 
@@ -360,8 +414,9 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-	(void)stream;
-	clock_gettime(CLOCK_MONOTONIC, &((struct null_event *)(void *)event)->at);
+	int64_t now = now_ns(), until = of(stream)->until;
+
+	((struct null_event *)event)->at = until > now ? until : now;
 	return CUDA_SUCCESS;
 }
 
@@ -373,21 +428,18 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int fla
 
 CUresult cuEventQuery(CUevent event)
 {
-	(void)event;
-	return CUDA_SUCCESS;
+	return query(((struct null_event *)event)->at);
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	(void)event;
+	sleep_until(((struct null_event *)event)->at);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-	const struct timespec *a = &((struct null_event *)(void *)start)->at, *b = &((struct null_event *)(void *)end)->at;
-
-	*ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) / 1e6);
+	*ms = (float)((double)(((struct null_event *)end)->at - ((struct null_event *)start)->at) / 1e6);
 	return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@ struct null_function {
 	char *name;
 	struct null_module *module;
 	uint32_t nparams, param_bytes, room;
+	bool busy; /* named null_busy(uint32_t us): its stream is busy for so long */
 	struct ptx_param *params;
 	struct null_function *next;
 };
@@ -22,5 +23,10 @@ struct null_module {
 
 /* Reads the parameter list of .entry @f->name out of the module's PTX. */
 void null_params(struct null_function *f);
+
+/* Work for a stream: it is not idle before @us from the end of what it has. */
+void null_busy(CUstream stream, uint32_t us);
+/* Blocks until the stream is idle; NULL: until all are. */
+void null_wait(CUstream stream);
 
 #endif
