@@ -52,7 +52,7 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 			bad = ch[i].channel;
 		lane->rx = 0;
 		lane->rx_told = 0;
-		lane->granted_allow = backlog < WORKER_WINDOW ? WORKER_WINDOW - backlog : 0;
+		lane->granted_allow = backlog < lane->window ? lane->window - backlog : 0;
 		lane->granted_received = lane->received;
 		answer[i] = (struct rgpu_attached_channel){
 			.channel = ch[i].channel,

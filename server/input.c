@@ -127,7 +127,7 @@ static bool charge(struct srv_lane *lane, struct batch *b, uint64_t bytes)
 	b->charge = bytes;
 	lane->backlog += bytes;
 	lane->rx += bytes;
-	if (lane->backlog > 2 * WORKER_WINDOW + RGPU_FRAME_MAX + RGPU_CHUNK_MAX) {
+	if (lane->backlog > 2 * lane->window + RGPU_FRAME_MAX + RGPU_CHUNK_MAX) {
 		worker_break(w, EPROTO, "channel %u: the client sends without credit", lane->channel);
 		return false;
 	}
@@ -316,6 +316,7 @@ static bool end_frame(struct worker *w)
 		in->batch = NULL;
 		in->last_records = rgpu_now_ns();
 		in->pongs = 0;
+		lane_widen(b->lane, in->hdr.flags);
 		return records(b->lane, b);
 	case RGPU_D_PAYLOAD:
 		in->last_records = rgpu_now_ns();

@@ -21,6 +21,7 @@ static struct srv_lane *lane_new(struct worker *w, uint32_t channel)
 	lane->replies_tail = &lane->replies;
 	lane->cq_allow = RGPU_CQ_CREDIT_INITIAL;
 	lane->granted_allow = RGPU_SQ_CREDIT_INITIAL;
+	lane->window = WORKER_WINDOW;
 	pthread_mutex_init(&lane->lock, NULL);
 	pthread_cond_init(&lane->wake, NULL);
 	pthread_cond_init(&lane->room, NULL);
@@ -81,6 +82,7 @@ void lane_close(struct srv_lane *lane)
 	output_drop_all(lane);
 	pthread_mutex_unlock(&w->output.lock);
 
+	w->pool -= lane->window - WORKER_WINDOW;
 	if (lane->filling)
 		batch_put(lane->filling);
 	lane->filling = NULL;
@@ -104,10 +106,32 @@ struct batch *batch_new(struct srv_lane *lane, uint32_t len)
 uint64_t lane_allow(struct srv_lane *lane)
 {
 	/* rx first: a byte counted there is in the backlog already, so the sum never promises too much. */
-	uint64_t rx = lane->rx, backlog = lane->backlog, allow = lane->granted_allow;
-	uint64_t now = rx + (backlog < WORKER_WINDOW ? WORKER_WINDOW - backlog : 0);
+	uint64_t rx = lane->rx, backlog = lane->backlog, allow = lane->granted_allow, window = lane->window;
+	uint64_t now = rx + (backlog < window ? window - backlog : 0);
 
 	return now > allow ? now : allow;
+}
+
+void lane_widen(struct srv_lane *lane, unsigned mib)
+{
+	struct worker *w = lane->w;
+	uint64_t wish = (uint64_t)mib << 20, more;
+
+	if (wish > RGPU_SQ_CREDIT_MAX)
+		wish = RGPU_SQ_CREDIT_MAX;
+	if (wish <= lane->window)
+		return;
+	more = wish - lane->window;
+	/* Who comes later finds something, too. */
+	if (more > (WORKER_POOL - w->pool) / 2)
+		more = (WORKER_POOL - w->pool) / 2;
+	w->pool += more;
+	lane->window += more;
+}
+
+bool lane_full(const struct srv_lane *lane)
+{
+	return lane->retained > LANE_RETAINED_MAX || (lane->retained > LANE_RETAINED && lane->w->retained > RETAINED_POOL);
 }
 
 void batch_put(struct batch *b)
@@ -304,10 +328,10 @@ static void wait_for_room(struct srv_lane *lane)
 {
 	struct output *o = &lane->w->output;
 
-	if (lane->retained <= LANE_RETAINED_MAX)
+	if (!lane_full(lane))
 		return;
 	pthread_mutex_lock(&o->lock);
-	while (lane->retained > LANE_RETAINED_MAX && !lane->gone && !lane->w->broken)
+	while (lane_full(lane) && !lane->gone && !lane->w->broken)
 		pthread_cond_wait(&lane->room, &o->lock);
 	pthread_mutex_unlock(&o->lock);
 }

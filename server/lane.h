@@ -40,6 +40,7 @@ struct srv_lane {
 	/* Credit: rx counts this connection's bytes, backlog the bytes not yet run, of any connection. */
 	_Atomic uint64_t received, rx, backlog;
 	_Atomic uint64_t granted_allow;
+	_Atomic uint64_t window; /* bytes that may be sent and not yet run; only grows, input_lock */
 
 	pthread_mutex_t lock; /* of the queue */
 	pthread_cond_t wake;
@@ -81,6 +82,9 @@ bool lane_has_work(struct srv_lane *lane); /* something is queued, or it is to c
 
 /* How much the client may have sent on this connection. */
 uint64_t lane_allow(struct srv_lane *lane);
+/* The client asks for a window of so many MiB: it gets what the session's pool has for it. input_lock. */
+void lane_widen(struct srv_lane *lane, unsigned mib);
+bool lane_full(const struct srv_lane *lane); /* the client must acknowledge replies before the lane makes more */
 
 /* A call as the lane and the deferred list hold it. */
 struct lane_call {

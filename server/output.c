@@ -325,6 +325,7 @@ void output_reply(struct srv_lane *lane, struct reply *r, bool ordered)
 	if (!lane->unsent)
 		lane->unsent = r;
 	lane->retained += r->rep.len + r->rep.bulk;
+	w->retained += r->rep.len + r->rep.bulk;
 	pump_from_lane(w);
 	pthread_mutex_unlock(&o->lock);
 }
@@ -354,22 +355,36 @@ static void drop_first(struct srv_lane *lane)
 	if (!lane->replies)
 		lane->replies_tail = &lane->replies;
 	lane->retained -= r->rep.len + r->rep.bulk;
+	lane->w->retained -= r->rep.len + r->rep.bulk;
 	reply_put(r);
+}
+
+/* Lanes wait for their own replies to be acknowledged, or for anybody's. */
+static void room_for_more(struct worker *w, struct srv_lane *lane, bool was_full)
+{
+	if (!lane_full(lane))
+		pthread_cond_broadcast(&lane->room);
+	for (unsigned i = 0; was_full && i < w->nlanes; i++)
+		if (!lane_full(w->lanes[i]))
+			pthread_cond_broadcast(&w->lanes[i]->room);
 }
 
 int output_ack(struct srv_lane *lane, uint64_t published)
 {
+	bool was_full = lane->w->retained > RETAINED_POOL;
+
 	if (published > lane->sent_rseq)
 		return -EPROTO;
 	while (lane->replies && lane->replies->rep.rseq <= published)
 		drop_first(lane);
-	if (lane->retained <= LANE_RETAINED_MAX)
-		pthread_cond_broadcast(&lane->room);
+	room_for_more(lane->w, lane, was_full && lane->w->retained <= RETAINED_POOL);
 	return 0;
 }
 
 void output_drop_all(struct srv_lane *lane)
 {
+	bool was_full = lane->w->retained > RETAINED_POOL;
+
 	while (lane->replies)
 		drop_first(lane);
 	lane->gone = true;
@@ -377,6 +392,7 @@ void output_drop_all(struct srv_lane *lane)
 		lane->w->output.grants--;
 	lane->grant_due = false;
 	pthread_cond_broadcast(&lane->room);
+	room_for_more(lane->w, lane, was_full);
 }
 
 static int by_order(const void *a, const void *b)

@@ -28,11 +28,15 @@
  *	lane.lock	a lane's queue; stamps.lock; both are leaves
  *
  * Memory that a client can make a worker hold: per lane WORKER_WINDOW of records with their payload
- * (plus one record; twice that for a client that ignores its credit, then the session ends),
- * LANE_RETAINED_MAX of replies (plus one), and PENDING_BYTES_MAX for the session's deferred calls.
+ * (plus one record; twice that for a client that ignores its credit, then the session ends) and LANE_RETAINED of replies (plus
+ * one), and for the session WORKER_POOL more of the first and RETAINED_POOL of the second, for links on which much is under way,
+ * and PENDING_BYTES_MAX for deferred calls.
  */
 #define WORKER_WINDOW	  RGPU_SQ_CREDIT_INITIAL
-#define LANE_RETAINED_MAX (64ull << 20)
+#define WORKER_POOL	  (256ull << 20)
+#define LANE_RETAINED	  (8ull << 20)
+#define LANE_RETAINED_MAX (128ull << 20)
+#define RETAINED_POOL	  (256ull << 20)
 #define PENDING_BYTES_MAX (1ull << 30)
 
 struct worker_times {	  /* milliseconds */
@@ -68,6 +72,8 @@ struct worker {
 	struct srv_lane *by_channel[RGPU_CHANNELS_MAX];
 	struct srv_lane *lanes[RGPU_CHANNELS_MAX];
 	unsigned nlanes;
+	uint64_t pool;		   /* of WORKER_POOL, given to lanes; input_lock */
+	_Atomic uint64_t retained; /* of all lanes; written under output.lock */
 
 	_Atomic uint64_t records, fences; /* run so far */
 	_Atomic unsigned threads;	  /* lane threads that have not ended */

@@ -115,7 +115,7 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 		int r;
 
 		l = session_lane(c->session, &r);
-		slot = l ? staging_slot(l, &r) : NULL;
+		slot = l && staging_slots(l, &r) ? staging_slot(l, &r) : NULL;
 		if (!slot)
 			return r;
 		memcpy(slot->mem, src, n);
@@ -287,23 +287,24 @@ static int land(struct rgpu_call *c, struct piece *p)
 	return r;
 }
 
-/* All slots but one are asked for ahead, so that receiving and copying out overlap. */
+/* As many pieces are asked for ahead as keep the link busy, so that receiving and copying out overlap. */
 static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uint64_t bytes, uint64_t stream)
 {
 	uint64_t piece = piece_of(bytes), asked = 0;
-	struct piece pieces[STAGING_SLOTS];
+	struct piece pieces[STAGING_SLOTS_MAX];
 	unsigned head = 0, tail = 0;
 	uint32_t text = 0;
 	int r = 0, s;
 
 	while (head != tail || (asked < bytes && !r)) {
-		if (asked < bytes && !r && tail - head < STAGING_SLOTS) {
-			struct piece *p = &pieces[tail % STAGING_SLOTS];
-			struct rgpu_lane *l = session_lane(c->session, &r);
+		struct rgpu_lane *l = asked < bytes && !r ? session_lane(c->session, &r) : NULL;
+
+		if (l && tail - head < staging_slots(l, &r)) {
+			struct piece *p = &pieces[tail % STAGING_SLOTS_MAX];
 			uint64_t n = bytes - asked < piece ? bytes - asked : piece;
 
 			*p = (struct piece){.dst = dst + asked, .bytes = n};
-			p->slot = l ? staging_slot(l, &r) : NULL;
+			p->slot = staging_slot(l, &r);
 			if (!p->slot)
 				continue;
 			if (!begin_down(c, RGPU_REC_FENCE, 1, (struct remote){src.at + asked, src.box}, n, stream, 0)) {
@@ -318,10 +319,12 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 			tail++;
 			continue;
 		}
-		s = land(c, &pieces[head % STAGING_SLOTS]);
+		if (head == tail)
+			break;
+		s = land(c, &pieces[head % STAGING_SLOTS_MAX]);
 		if (s && !r)
 			r = s;
-		text |= pieces[head % STAGING_SLOTS].reply.text;
+		text |= pieces[head % STAGING_SLOTS_MAX].reply.text;
 		head++;
 	}
 	if (!r && text)

@@ -2,47 +2,102 @@
 /* Makes the staging buffer of a lane when it is first needed, and hands its slots out in turn. */
 #include "shim/staging.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include "shim/cuda_api.h"
 #include "shim/session.h"
 
 /* Lives as long as its lane, that is, for good. */
 struct staging {
-	struct rgpu_bo bo;
-	struct slot slot[STAGING_SLOTS];
-	unsigned next;
+	struct rgpu_bo bo[STAGING_SLOTS_MAX / STAGING_SLOTS];
+	struct slot slot[STAGING_SLOTS_MAX];
+	unsigned n;
+	struct slot *first, *last; /* in the order of their next use */
+	bool refused;		   /* no memory for more */
 };
 
-static struct staging *make(struct rgpu_lane *l, int *err)
-{
-	struct staging *s = calloc(1, sizeof(*s));
+static _Atomic uint64_t further; /* bytes of all lanes' further parts */
 
+static bool grow(struct rgpu_lane *l, struct staging *s)
+{
+	struct rgpu_bo *bo = &s->bo[s->n / STAGING_SLOTS];
+
+	if (rgpu_transport_bo_create(l->session->transport, (uint64_t)STAGING_SLOTS * STAGING_SLOT, bo))
+		return false;
+	for (unsigned i = 0; i < STAGING_SLOTS; i++) {
+		struct slot *slot = &s->slot[s->n++];
+
+		slot->bo = bo->handle;
+		slot->off = (uint64_t)i * STAGING_SLOT;
+		slot->mem = (uint8_t *)bo->base + slot->off;
+		slot->next = s->first;
+		s->first = slot;
+		if (!s->last)
+			s->last = slot;
+	}
+	return true;
+}
+
+static struct staging *made(struct rgpu_lane *l, int *err)
+{
+	struct staging *s = l->staging;
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
 	if (!s) {
 		*err = CUDA_ERROR_OUT_OF_MEMORY;
 		return NULL;
 	}
-	if (rgpu_transport_bo_create(l->session->transport, (uint64_t)STAGING_SLOTS * STAGING_SLOT, &s->bo)) {
+	if (!grow(l, s)) {
 		*err = session_error(l->session, CUDA_ERROR_OUT_OF_MEMORY, "no memory for copies");
 		free(s);
 		return NULL;
 	}
-	for (unsigned i = 0; i < STAGING_SLOTS; i++) {
-		s->slot[i].bo = s->bo.handle;
-		s->slot[i].off = (uint64_t)i * STAGING_SLOT;
-		s->slot[i].mem = (uint8_t *)s->bo.base + s->slot[i].off;
-	}
+	l->staging = s;
 	return s;
+}
+
+/* A further part, if all of them together do not become too large. */
+static bool grow_further(struct rgpu_lane *l, struct staging *s)
+{
+	uint64_t part = (uint64_t)STAGING_SLOTS * STAGING_SLOT;
+
+	if (s->refused)
+		return false;
+	if (atomic_fetch_add(&further, part) + part <= STAGING_ALL_MAX && grow(l, s))
+		return true;
+	atomic_fetch_sub(&further, part);
+	s->refused = true;
+	return false;
+}
+
+unsigned staging_slots(struct rgpu_lane *l, int *err)
+{
+	uint64_t want = (uint64_t)__atomic_load_n(&l->ch.p->ahead_mib, __ATOMIC_RELAXED) * (1 << 20) / STAGING_SLOT;
+	struct staging *s = made(l, err);
+
+	if (!s)
+		return 0;
+	if (want > STAGING_SLOTS_MAX)
+		want = STAGING_SLOTS_MAX;
+	while (s->n < want && grow_further(l, s))
+		;
+	return want > s->n ? s->n : want > STAGING_SLOTS ? (unsigned)want : STAGING_SLOTS;
 }
 
 struct slot *staging_slot(struct rgpu_lane *l, int *err)
 {
+	struct staging *s = made(l, err);
 	struct slot *slot;
 
-	if (!l->staging)
-		l->staging = make(l, err);
-	if (!l->staging)
+	if (!s)
 		return NULL;
-	slot = &l->staging->slot[l->staging->next++ % STAGING_SLOTS];
+	slot = s->first;
+	s->first = slot->next;
+	slot->next = NULL;
+	s->last->next = slot;
+	s->last = slot;
 	*err = slot->seq ? lane_wait_acked(l, slot->seq) : 0;
 	if (*err)
 		return NULL;

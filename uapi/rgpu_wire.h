@@ -88,7 +88,7 @@ struct rgpu_rep {
 struct rgpu_frame {
 	__u32 len; /* after this header, ≤ RGPU_FRAME_MAX */
 	__u16 type;
-	__u16 flags;
+	__u16 flags; /* RECORDS: credit that the client would like to have on this channel, MiB; 0: as it is */
 	__u32 channel; /* 0 where it has no meaning */
 	__u32 reserved;
 };
@@ -314,6 +314,7 @@ struct rgpu_attached_channel {
  * and finish it.
  */
 #define RGPU_SQ_CREDIT_INITIAL (8u << 20)
+#define RGPU_SQ_CREDIT_MAX     (128u << 20) /* no client asks for more, none gets it */
 #define RGPU_CQ_CREDIT_INITIAL (16u << 10)
 
 struct rgpu_ack {

@@ -92,6 +92,8 @@ static void release(struct rgpu_relay *r, struct chan *c)
 void relay_chan_close(struct rgpu_relay *r, struct chan *c)
 {
 	release(r, c);
+	if (r->timed.chan == c)
+		r->timed.chan = NULL;
 	memset(&c->m, 0, sizeof(c->m));
 	c->state = CHAN_CLOSED;
 	c->kick = c->ack_now = false;

@@ -41,6 +41,7 @@ struct chan {
 	uint32_t *ends;	   /* [seq & ends_mask]: index behind record seq */
 	uint32_t ends_mask;
 	uint64_t sent, allowed; /* credit, bytes on this connection */
+	uint32_t ahead_mib;	/* credit to ask for: what the link's round trip takes at the rate that it was seen to have */
 	struct {
 		unsigned n, cur; /* segments of the last record: SEND ones only */
 		uint64_t done;	 /* bytes of segment cur that are out */
@@ -121,6 +122,15 @@ struct rgpu_relay {
 	uint32_t data_left;
 	struct relay_bo *data_bo;
 
+	/* How far ahead of the server it pays to send, from the time between a record and the word that it is there. */
+	struct {
+		struct chan *chan; /* NULL: no record is timed */
+		uint64_t seq, sent, received;
+		int64_t at;
+	} timed;
+	int64_t rtt;	/* ns, the least on this connection; 0 none yet */
+	uint64_t ahead; /* bytes */
+
 	int64_t heard_at, pinged_at; /* pinged_at 0: no ping is out */
 	int64_t swept_at;
 	int64_t spin_ns; /* written by the thread; atomic */
@@ -166,6 +176,11 @@ bool relay_rx(struct rgpu_relay *r);
 void relay_rx_reset(struct rgpu_relay *r);
 void relay_rx_drain(struct rgpu_relay *r); /* held replies, credit */
 void relay_publish_recover(struct chan *c);
+
+/* relay_ahead.c: how much to have on its way */
+void relay_ahead_sent(struct rgpu_relay *r, struct chan *c);		   /* c->seq will be told of at once */
+void relay_ahead_told(struct rgpu_relay *r, struct chan *c, uint64_t seq); /* … and was */
+void relay_ahead_reset(struct rgpu_relay *r);
 
 /* relay_conn.c: connecting, attaching */
 int relay_connect(struct rgpu_relay *r, const struct rgpu_lease *lease, struct rgpu_link **out, char why[RGPU_WHY_MAX]);

@@ -180,13 +180,15 @@ static int take_record(struct rgpu_relay *r, struct chan *c, uint8_t *dst, bool 
 	c->seq = rec.seq;
 	c->ends[c->seq & c->ends_mask] = c->next;
 	r->count.records++;
+	if (*last || rec.flags & RGPU_REC_FENCE)
+		relay_ahead_sent(r, c);
 	return rec.len;
 }
 
 /* A frame of records of one channel. Whether there was one. */
 static bool stage_records(struct rgpu_relay *r, struct chan *c)
 {
-	struct rgpu_frame hdr = {.type = RGPU_D_RECORDS, .channel = c->id};
+	struct rgpu_frame hdr = {.type = RGPU_D_RECORDS, .channel = c->id, .flags = c->ahead_mib};
 	bool last = false;
 
 	while (!last && c->sent < c->allowed && hdr.len < RECORDS_MAX) {
@@ -373,6 +375,7 @@ void relay_tx_reset(struct rgpu_relay *r)
 		relay_bo_put(r, r->bulk_bo);
 	r->bulk_bo = NULL;
 	r->blocked = false;
+	relay_ahead_reset(r);
 	for (unsigned i = 0; i < r->nchan; i++) {
 		struct chan *c = r->chan[i];
 
@@ -437,6 +440,7 @@ int relay_tx_granted(struct rgpu_relay *r, struct chan *c, uint64_t received, ui
 	if (received == c->received)
 		return 0;
 	c->received = received;
+	relay_ahead_told(r, c, received);
 	set_head(c, c->ends[received & c->ends_mask], received);
 	return 0;
 }

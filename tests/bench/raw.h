@@ -14,8 +14,8 @@ void raw_serve(int fd);
 
 struct raw *raw_open(int port); /* of this machine */
 void raw_close(struct raw *r);
-void raw_ping(struct raw *r);		     /* 64 bytes there and back: about what a small call is */
-void raw_up(struct raw *r, size_t bytes);   /* until the other side has all of them */
+void raw_ping(struct raw *r);		  /* 64 bytes there and back: about what a small call is */
+void raw_up(struct raw *r, size_t bytes); /* until the other side has all of them */
 void raw_down(struct raw *r, size_t bytes);
 
 #endif

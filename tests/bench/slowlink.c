@@ -198,7 +198,8 @@ int main(int argc, char **argv)
 	delay_ns = (int64_t)(atof(argv[2]) * 500);
 	mbit = atof(argv[3]);
 	ns_per_byte = mbit > 0 ? 8000 / mbit : 0;
-	if (listener < 0 || bind(listener, (void *)&at, len) || listen(listener, 16) || getsockname(listener, (void *)&at, &len)) {
+	if (listener < 0 || bind(listener, (void *)&at, len) || listen(listener, 16) ||
+	    getsockname(listener, (void *)&at, &len)) {
 		perror("slowlink");
 		return 1;
 	}

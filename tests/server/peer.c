@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A client of the tests' own for data connections: it builds frames, valid or not, and collects what comes back. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,9 +139,36 @@ void peer_gather(struct peer *p, struct rec_args a)
 	p->out_len += padded;
 }
 
+static int peer_bytes(struct peer *p, const uint8_t *at, size_t len)
+{
+	while (len || rgpu_link_events(p->link) & POLLOUT) {
+		struct pollfd fd = {.fd = rgpu_link_fd(p->link), .events = POLLOUT};
+		ssize_t n = len ? rgpu_link_write(p->link, at, len) : rgpu_link_flush(p->link);
+
+		if (n < 0 && n != -EAGAIN)
+			return n;
+		if (n > 0) {
+			at += n;
+			len -= n;
+		} else if (n == -EAGAIN && poll(&fd, 1, PEER_WAIT_MS) <= 0) {
+			return -ETIMEDOUT;
+		}
+	}
+	return 0;
+}
+
 int peer_flush(struct peer *p, uint32_t channel)
 {
-	int err = peer_send(p, RGPU_D_RECORDS, channel, p->out, p->out_len);
+	struct rgpu_frame f = {.len = p->out_len, .type = RGPU_D_RECORDS, .flags = p->wish_mib, .channel = channel};
+	uint8_t *whole = malloc(sizeof(f) + p->out_len);
+	int err;
+
+	if (!whole)
+		die("malloc", -ENOMEM);
+	memcpy(whole, &f, sizeof(f));
+	memcpy(whole + sizeof(f), p->out, p->out_len);
+	err = peer_bytes(p, whole, sizeof(f) + p->out_len);
+	free(whole);
 
 	p->out_len = 0;
 	return err;

@@ -36,7 +36,8 @@ struct peer {
 	uint16_t last_type;
 	uint32_t last_channel;
 	uint8_t frame[RGPU_FRAME_MAX];
-	uint8_t *out; /* bytes gathered by peer_rec() */
+	uint8_t *out;	   /* bytes gathered by peer_rec() */
+	uint16_t wish_mib; /* RECORDS frames ask for so much credit */
 	uint32_t out_len, out_room;
 };
 

@@ -354,20 +354,90 @@ static void retained(void)
 
 	up();
 	r.p.lane[0].hold_ack = true;
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 80; i++)
 		peer_rec(&r.p, 0, .op = STUB_FILL, .stamp = 1 + i, .recv = RGPU_CHUNK_MAX, .body = &body, .body_len = 4);
-	while (r.p.lane[0].data_bytes < 32ull * RGPU_CHUNK_MAX)
+	while (r.p.lane[0].data_bytes < 64ull * RGPU_CHUNK_MAX)
 		peer_must(&r.p);
 	peer_rec(&r.p, 1, .op = STUB_ECHO, .fence = true);
 	peer_reply(&r.p, &rep, NULL);
-	wait_records(33);
-	is_int(r.w.records, 33, "the lane stops at %llu bytes of replies that nobody took, and only that one",
+	wait_records(65);
+	is_int(r.w.records, 65, "the lane stops at %llu bytes of replies that nobody took, and only that one",
 	       (unsigned long long)r.w.by_channel[0]->retained);
 	r.p.lane[0].hold_ack = false;
-	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){32, 0}, sizeof(struct rgpu_ack));
-	while (r.p.lane[0].published < 40)
+	peer_send(&r.p, RGPU_D_ACK, 0, &(struct rgpu_ack){64, 0}, sizeof(struct rgpu_ack));
+	while (r.p.lane[0].published < 80)
 		peer_must(&r.p);
-	is_int(r.p.lane[0].data_bytes, 40ull * RGPU_CHUNK_MAX, "after acknowledgements the rest comes");
+	is_int(r.p.lane[0].data_bytes, 80ull * RGPU_CHUNK_MAX, "after acknowledgements the rest comes");
+	rig_down(&r);
+}
+
+/* Asks for a window on a channel; what it may have under way there once that was heard. */
+static uint64_t widened(uint32_t channel, unsigned mib)
+{
+	struct peer_lane *l = &r.p.lane[channel];
+	struct peer_reply rep;
+
+	r.p.wish_mib = mib;
+	peer_rec(&r.p, channel, .op = STUB_ECHO, .fence = true);
+	peer_reply(&r.p, &rep, NULL);
+	peer_rec(&r.p, channel, .op = STUB_ECHO, .fence = true);
+	peer_reply(&r.p, &rep, NULL);
+	return l->allow - l->tx;
+}
+
+static void wide_windows(void)
+{
+	const uint64_t mib = 1 << 20;
+	uint64_t sum = 0;
+
+	up();
+	ok(widened(0, 0) <= WORKER_WINDOW, "nothing asked, nothing more than the first %llu MiB",
+	   (unsigned long long)(WORKER_WINDOW / mib));
+	ok(widened(1, 64) > 63 * mib, "a channel that asks for 64 MiB may have them under way");
+	is_int(r.w.pool, 56 * mib, "… 56 of them are the session's pool's");
+	ok(widened(1, 16) > 63 * mib, "what was given is not taken back");
+	ok(widened(2, 0xffff) < RGPU_SQ_CREDIT_MAX + mib, "nobody gets more than %llu MiB",
+	   (unsigned long long)(RGPU_SQ_CREDIT_MAX / mib));
+	for (unsigned i = 3; i < 30; i++)
+		widened(i, 128);
+	for (unsigned i = 0; i < r.w.nlanes; i++)
+		sum += r.w.lanes[i]->window - WORKER_WINDOW;
+	ok(sum <= WORKER_POOL, "all channels together have %llu MiB of the pool's %llu", (unsigned long long)(sum / mib),
+	   (unsigned long long)(WORKER_POOL / mib));
+	is_int(r.w.pool, sum, "… as it counts them");
+	for (unsigned i = 0; i < 30; i++)
+		peer_send(&r.p, RGPU_D_CLOSE_CHANNEL, i, NULL, 0);
+	memset(r.p.lane, 0, sizeof(r.p.lane));
+	ok(widened(40, 128) > 100 * mib, "closed channels give theirs back");
+	rig_down(&r);
+}
+
+/* Channels that are not acknowledged together: none holds more than its share when the session has much. */
+static void retained_by_all(void)
+{
+	struct peer_reply rep;
+	uint32_t body = 1;
+
+	up();
+	for (unsigned ch = 0; ch < 5; ch++) {
+		r.p.lane[ch].hold_ack = true;
+		for (int i = 0; i < 80; i++)
+			peer_rec(&r.p, ch, .op = STUB_FILL, .recv = RGPU_CHUNK_MAX, .body = &body, .body_len = 4);
+	}
+	while (r.w.retained <= RETAINED_POOL)
+		peer_must(&r.p);
+	peer_rec(&r.p, 9, .op = STUB_ECHO, .fence = true);
+	peer_reply(&r.p, &rep, NULL);
+	ok(r.w.retained <= RETAINED_POOL + 5 * (LANE_RETAINED + RGPU_CHUNK_MAX + 4096), "replies that nobody took: %llu MiB",
+	   (unsigned long long)r.w.retained >> 20);
+	for (unsigned ch = 0; ch < 5; ch++) {
+		r.p.lane[ch].hold_ack = false;
+		peer_send(&r.p, RGPU_D_ACK, ch, &(struct rgpu_ack){r.p.lane[ch].published, 0}, sizeof(struct rgpu_ack));
+	}
+	for (unsigned ch = 0; ch < 5; ch++)
+		while (r.p.lane[ch].published < 80)
+			peer_must(&r.p);
+	is_int(r.w.retained, 0, "all are taken after acknowledgements, and nothing is counted any more");
 	rig_down(&r);
 }
 
@@ -386,5 +456,7 @@ int main(void)
 	data();
 	deferred();
 	retained();
+	retained_by_all();
+	wide_windows();
 	return tap_done();
 }

@@ -99,7 +99,8 @@ struct rgpu_ppage {
 	__u64 acked;
 	__u64 delivered;
 	__u64 published;
-	__u32 pad2[10];
+	__u32 ahead_mib; /* so much on its way at once keeps the link busy, MiB; 0: not known */
+	__u32 pad2[9];
 };
 
 /*
