@@ -18,8 +18,8 @@ ALL += $(B)/bin/rgpu
 
 TOOLS_SMI := $(patsubst %.c,$(B)/%.o,$(wildcard tools/smi/*.c))
 
-$(B)/bin/rgpu-smi: $(TOOLS_SMI) $(B)/lib/librgpu-transport.a
+$(B)/bin/rgpu-smi: $(TOOLS_SMI) $(B)/lib/librgpu-nvml.a $(B)/lib/librgpu-transport.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(TOOLS_SMI) $(B)/lib/librgpu-transport.a $(LIBS_TRANSPORT)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_NVML)
 
 ALL += $(B)/bin/rgpu-smi

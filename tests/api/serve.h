@@ -16,6 +16,7 @@
 static pid_t serve_pid;
 static char serve_dir[64], serve_build[PATH_MAX];
 static char serve_other_key[96]; /* a file: another client's, which the server lets in, too */
+static const char *serve_nvml;	 /* a file of the build folder that stands for the driver's NVML; with a driver only */
 
 /* A file of the build folder: the test program is in its tests/. */
 __attribute__((unused)) static const char *built(const char *name)
@@ -77,7 +78,7 @@ static bool serve_address(const char *log, char *addr, size_t size)
 /* @driver: NULL for softgpu, else a file of the build folder. @devices: soft ones. Exits the test when there is no server. */
 __attribute__((unused)) static void serve(const char *driver, int devices)
 {
-	char self[PATH_MAX], server[PATH_MAX + 96], lib[PATH_MAX + 96], key[96], log[96], addr[64], n[16];
+	char self[PATH_MAX], server[PATH_MAX + 96], lib[PATH_MAX + 96], nvml[PATH_MAX + 96], key[96], log[96], addr[64], n[16];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	bool up = false;
 
@@ -89,6 +90,7 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	atexit(serve_stop);
 	snprintf(server, sizeof(server), "%s", built("bin/rgpu-server"));
 	snprintf(lib, sizeof(lib), "%s", driver ? built(driver) : "");
+	snprintf(nvml, sizeof(nvml), "%s", serve_nvml ? built(serve_nvml) : "");
 	snprintf(key, sizeof(key), "%s/key", serve_dir);
 	snprintf(serve_other_key, sizeof(serve_other_key), "%s/other", serve_dir);
 	snprintf(log, sizeof(log), "%s/log", serve_dir);
@@ -97,8 +99,9 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", key, NULL}), NULL, 0);
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", serve_other_key, NULL}), NULL, 0);
 	if (driver)
-		serve_pid = serve_spawn(log, (const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key,
-							      "--key", serve_other_key, NULL});
+		serve_pid =
+			serve_spawn(log, (const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key,
+							  "--key", serve_other_key, serve_nvml ? "--nvml" : NULL, nvml, NULL});
 	else
 		serve_pid = serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key,
 							      "--key", serve_other_key, NULL});

@@ -1,116 +1,127 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathers what rgpu-smi shows: devices from the transport's cache, memory and processes from the server's statistics. */
-#include "tools/smi/smi.h"
-#include "api/props.h"
-#include "shim/transport.h"
-#include <errno.h>
-#include <glob.h>
-#include <limits.h>
-#include <stdbool.h>
+/* The picture: what our NVML knows of the devices, their processes and the way to them. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "shim/nvml/lib.h"
+#include "tools/smi/smi.h"
 
-#define ATTR_COMPUTE_MODE 20 /* CU_DEVICE_ATTRIBUTE_COMPUTE_MODE */
-
-static int exit_of(int err)
+static int exit_of(enum nvml_result r)
 {
-	glob_t g;
-	bool node;
-
-	switch (err) {
-	case -EINVAL:
+	switch (r) {
+	case NVML_SUCCESS:
+		return SMI_OK;
+	case NVML_INVALID_ARGUMENT:
 		return SMI_BAD_ARGUMENT;
-	case -EACCES:
-	case -EPERM:
+	case NVML_NOT_SUPPORTED:
+		return SMI_NOT_SUPPORTED;
+	case NVML_NO_PERMISSION:
+	case NVML_OPERATING_SYSTEM: /* how NVML says EPERM */
 		return SMI_NO_PERMISSION;
-	case -ENODEV:
-		/* No node at all is a module that isn't loaded; a node without a GPU behind it is a device not found. */
-		node = !glob("/dev/rgpu[0-9]*", GLOB_NOSORT, NULL, &g);
-		globfree(&g);
-		return node ? SMI_NOT_FOUND : SMI_NO_DRIVER;
-	case -ENOENT:
+	case NVML_NOT_FOUND:
+		return SMI_NOT_FOUND;
+	case NVML_DRIVER_NOT_LOADED:
 		return SMI_NO_DRIVER;
-	case -EPROTO:
-		return SMI_VERSION_MISMATCH;
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -ECONNABORTED:
-	case -EHOSTUNREACH:
-	case -ENETUNREACH:
-	case -ETIMEDOUT:
-	case -EPIPE:
-	case -EIO:
+	case NVML_GPU_IS_LOST:
 		return SMI_GPU_LOST;
+	case NVML_LIB_RM_VERSION_MISMATCH:
+		return SMI_VERSION_MISMATCH;
 	default:
 		return SMI_OTHER;
 	}
 }
 
-/* 0000:83:00.0 as CUDA says it, with eight digits of domain as nvidia-smi does. */
-static void long_bus_id(const char *id, char out[24])
+int smi_open(char why[RGPU_WHY_MAX])
 {
-	unsigned int domain, bus, dev, fn;
-
-	if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &dev, &fn) == 4)
-		snprintf(out, 24, "%08X:%02X:%02X.%X", domain, bus & 0xff, dev & 0xff, fn & 0xf);
-	else
-		snprintf(out, 24, "N/A");
+	return exit_of(nvml_open(false, why));
 }
 
-static const struct rgpu_props *props_of(const struct rgpu_device *d)
+void smi_close(void)
 {
-	const struct rgpu_props *p = d->props;
-
-	return p && d->props_len >= offsetof(struct rgpu_props, attrs) && p->magic == RGPU_PROPS_MAGIC ? p : NULL;
+	nvml_close();
 }
 
-static int attribute(const struct rgpu_device *d, unsigned int attr)
+static enum nvml_result facts(struct smi_gpu *out, struct gpu *g, unsigned int flags)
 {
-	const struct rgpu_props *p = props_of(d);
+	static const struct {
+		uint16_t id;
+		uint8_t group;
+	} all[] = {
+#define FACT(id, name, group, shape, function, argument) {id, FACT_GROUP_##group},
+#include "api/nvml_facts.def"
+#undef FACT
+	};
 
-	if (!p || attr >= p->nattrs || d->props_len < offsetof(struct rgpu_props, attrs) + (attr + 1) * sizeof(p->attrs[0]) ||
-	    p->attrs[attr] == RGPU_PROPS_NONE)
-		return -1;
-	return p->attrs[attr];
-}
+	for (unsigned int i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		uint16_t id = all[i].id;
+		enum nvml_result r = NVML_NOT_SUPPORTED;
 
-static void gpu(struct smi_gpu *g, const struct rgpu_device *d)
-{
-	const struct rgpu_props *p = props_of(d);
-
-	snprintf(g->name, sizeof(g->name), "%s", d->name);
-	memcpy(g->uuid, d->uuid, sizeof(g->uuid));
-	g->mem_total = d->mem_total;
-	g->utilization = SMI_UNKNOWN;
-	g->compute_mode = attribute(d, ATTR_COMPUTE_MODE);
-	long_bus_id(p ? p->pci_bus_id : "", g->bus_id);
-}
-
-/* The place among ours of the device that the server calls @index; −1 when this process may not use it. */
-static int place(struct rgpu_transport *t, unsigned int index)
-{
-	for (unsigned int i = 0; i < rgpu_transport_ndevices(t); i++) {
-		const struct rgpu_props *p = props_of(rgpu_transport_device(t, i));
-
-		if ((p ? p->index : i) == index)
-			return i;
+		if (id < FACT_TEXTS)
+			r = nvml_text(g, id, out->text[id]);
+		else if (all[i].group != FACT_GROUP_SLOW || flags & SMI_SLOW)
+			r = nvml_fact(g, id, &out->fact[id].value);
+		out->fact[id].status = r < 255 ? r : 255;
+		if (r == NVML_GPU_IS_LOST)
+			return r;
 	}
-	return -1;
+	return NVML_SUCCESS;
 }
 
-/* The program's path where this user may see it, else what the program called itself when it began. */
-static void process_name(struct smi_process *p, const char *comm, size_t comm_len)
+static enum nvml_result describe(struct smi_gpu *out, struct gpu *g, unsigned int flags)
 {
-	char link[64];
-	ssize_t n;
+	*out = (struct smi_gpu){
+		.index = nvml_index(g),
+		.minor = nvml_through_module() ? g->dev->minor : nvml_index(g),
+		.domain = g->domain,
+		.bus = g->bus,
+		.device = g->device,
+		.cc_major = nvml_attribute(g, 75), /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, …_MINOR */
+		.cc_minor = nvml_attribute(g, 76),
+	};
+	snprintf(out->name, sizeof(out->name), "%s", g->dev->name);
+	memcpy(out->uuid, g->uuid, sizeof(out->uuid));
+	memcpy(out->bus_id, g->bus_id, sizeof(out->bus_id));
+	return facts(out, g, flags);
+}
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", p->pid);
-	n = readlink(link, p->name, sizeof(p->name) - 1);
-	if (n > 0)
-		p->name[n] = 0;
-	else
-		snprintf(p->name, sizeof(p->name), "%.*s", (int)comm_len, comm);
+/* Index, UUID, bus id with as much of the domain as people write, or serial number. */
+static bool named(struct gpu *g, const char *id, size_t len)
+{
+	char text[64], serial[FACT_TEXT_MAX], *end;
+	unsigned int domain = 0, bus, dev;
+	unsigned long n;
+
+	if (!len || len >= sizeof(text))
+		return false;
+	memcpy(text, id, len);
+	text[len] = 0;
+	n = strtoul(text, &end, 10);
+	if (!*end && n < GPUS_MAX && n == nvml_index(g))
+		return true;
+	if (!strcasecmp(text, g->uuid))
+		return true;
+	if (sscanf(text, "%x:%x:%x", &domain, &bus, &dev) == 3 || (domain = 0, sscanf(text, "%x:%x", &bus, &dev) == 2))
+		return domain == g->domain && bus == g->bus && dev == g->device;
+	return !nvml_text(g, FACT_SERIAL, serial) && !strcmp(text, serial);
+}
+
+static int choose(bool chosen[GPUS_MAX], const char *ids, char why[RGPU_WHY_MAX])
+{
+	for (unsigned int i = 0; i < nvml_count(); i++)
+		chosen[i] = !ids;
+	while (ids && *ids) {
+		size_t len = strcspn(ids, ",");
+		bool found = false;
+
+		for (unsigned int i = 0; i < nvml_count(); i++)
+			if (named(nvml_gpu(i), ids, len))
+				chosen[i] = found = true;
+		if (!found) {
+			rgpu_why(why, 0, "No devices were found: \"%.*s\" is no index, UUID or bus id of one", (int)len, ids);
+			return SMI_NOT_FOUND;
+		}
+		ids += len + (ids[len] == ',');
+	}
+	return SMI_OK;
 }
 
 static int by_gpu_and_pid(const void *a, const void *b)
@@ -120,91 +131,88 @@ static int by_gpu_and_pid(const void *a, const void *b)
 	return x->gpu != y->gpu ? (x->gpu < y->gpu ? -1 : 1) : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/*
- * A session names all devices that it may use. It is shown on those where it holds memory, as nvidia-smi shows a process
- * where it has a context; one that holds none yet, on its first.
- */
-static bool shown(const struct rgpu_stats_session *all, unsigned int n, unsigned int i)
+/* A session on two devices is in the list twice. */
+static void count_session(struct smi_remote *r, const struct nvml_client *all, unsigned int i)
 {
-	if (all[i].mem_used)
-		return true;
-	for (unsigned int j = 0; j < n; j++)
-		if (!memcmp(all[j].sid, all[i].sid, sizeof(all[i].sid)) && (all[j].mem_used || j < i))
-			return false;
-	return true;
+	for (unsigned int j = 0; j < i; j++)
+		if (!memcmp(all[i].sid, all[j].sid, sizeof(all[i].sid)))
+			return;
+	r->sessions++;
+	r->records += all[i].records;
+	r->fences += all[i].fences;
+	r->rate_up += all[i].rate_up;
+	r->rate_down += all[i].rate_down;
 }
 
-static int stats(struct smi *smi, struct rgpu_transport *t)
+static enum nvml_result processes(struct smi *smi, const bool chosen[GPUS_MAX])
 {
-	static _Alignas(8) char buf[RGPU_CONTROL_MAX];
-	const struct rgpu_stats *s = (const void *)buf;
-	const struct rgpu_stats_device *dev;
-	const struct rgpu_stats_session *ses;
-	int n = rgpu_transport_control(t, RGPU_CONTROL_STATS, buf, 0, sizeof(buf)), at;
-	size_t need;
+	struct nvml_client *all = NULL;
+	unsigned int n = 0;
+	enum nvml_result r = nvml_clients(&all, &n);
 
-	if (n < 0)
-		return n;
-	if ((size_t)n < sizeof(*s))
-		return -EPROTO;
-	need = sizeof(*s) + (size_t)s->ndevices * sizeof(*dev) + (size_t)s->nsessions * sizeof(*ses);
-	if ((size_t)n < need)
-		return -EPROTO;
-	dev = (const void *)(s + 1);
-	ses = (const void *)(dev + s->ndevices);
-	for (unsigned int i = 0; i < s->ndevices; i++) {
-		at = place(t, i);
-		if (at < 0)
-			continue;
-		smi->gpus[at].mem_used = dev[i].mem_used;
-		smi->gpus[at].utilization = dev[i].utilization;
-	}
-	smi->processes = calloc(s->nsessions + 1, sizeof(*smi->processes));
-	if (!smi->processes)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < s->nsessions; i++) {
+	if (r == NVML_NOT_SUPPORTED) /* an older server */
+		return NVML_SUCCESS;
+	if (r)
+		return r;
+	smi->processes = calloc(n + 1, sizeof(*smi->processes));
+	for (unsigned int i = 0; smi->processes && i < n; i++) {
 		struct smi_process *p = &smi->processes[smi->nprocesses];
 
-		at = place(t, ses[i].device);
-		if (at < 0 || !shown(ses, s->nsessions, i))
+		count_session(&smi->remote, all, i);
+		if (!chosen[all[i].gpu])
 			continue;
-		p->gpu = at;
-		p->pid = (int)ses[i].pid;
-		p->mem_used = ses[i].mem_used;
-		process_name(p, ses[i].comm, sizeof(ses[i].comm));
+		*p = (struct smi_process){
+			.gpu = all[i].gpu,
+			.pid = all[i].pid,
+			.mem_used = all[i].mem_used,
+			.busy = all[i].busy,
+			.busy_memory = all[i].busy_memory,
+		};
+		if (!nvml_program(p->pid, all[i].comm, p->name, sizeof(p->name)))
+			snprintf(p->name, sizeof(p->name), "[Not Found]");
 		smi->nprocesses++;
 	}
+	free(all);
+	if (!smi->processes)
+		return NVML_MEMORY;
 	qsort(smi->processes, smi->nprocesses, sizeof(*smi->processes), by_gpu_and_pid);
-	return 0;
+	return NVML_SUCCESS;
 }
 
-int smi_collect(struct smi *smi, char why[RGPU_WHY_MAX])
+int smi_collect(struct smi *smi, const char *ids, unsigned int flags, char why[RGPU_WHY_MAX])
 {
-	struct rgpu_transport *t = NULL;
-	int err;
+	bool chosen[GPUS_MAX] = {false};
+	enum nvml_result r = NVML_SUCCESS;
+	const char *said;
+	int status;
 
 	memset(smi, 0, sizeof(*smi));
-	err = rgpu_transport_open(&t);
-	if (err) {
-		rgpu_why(why, err, "%s", rgpu_transport_why(NULL));
-		return exit_of(err);
-	}
-	smi->driver_version = rgpu_transport_driver_version(t);
-	smi->ngpus = rgpu_transport_ndevices(t);
-	smi->gpus = calloc(smi->ngpus + 1, sizeof(*smi->gpus));
-	err = smi->gpus ? 0 : -ENOMEM;
-	for (unsigned int i = 0; !err && i < smi->ngpus; i++)
-		gpu(&smi->gpus[i], rgpu_transport_device(t, i));
-	if (!err)
-		err = stats(smi, t);
-	if (err) {
-		const char *said = rgpu_transport_why(t);
-
-		rgpu_why(why, err, "asking the server for its memory and processes: %s", said && *said ? said : strerror(-err));
-		smi_free(smi);
-	}
-	rgpu_transport_close(t);
-	return err ? exit_of(err) : SMI_OK;
+	clock_gettime(CLOCK_REALTIME, &smi->when);
+	smi->count = nvml_count();
+	smi->cuda_version = nvml_cuda_version();
+	snprintf(smi->nvml_version, sizeof(smi->nvml_version), "%s", NVML_INTERFACE);
+	status = choose(chosen, ids, why);
+	if (status)
+		return status;
+	smi->gpus = calloc(smi->count + 1, sizeof(*smi->gpus));
+	if (!smi->gpus)
+		r = NVML_MEMORY;
+	for (unsigned int i = 0; !r && i < smi->count; i++)
+		if (chosen[i])
+			r = describe(&smi->gpus[smi->ngpus++], nvml_gpu(i), flags);
+	if (!r)
+		r = processes(smi, chosen);
+	if (!r && smi->count && nvml_text(nvml_gpu(0), FACT_DRIVER_VERSION, smi->driver_version))
+		smi->driver_version[0] = 0;
+	if (!r && flags & SMI_REMOTE)
+		smi->remote.known = !nvml_link(&smi->remote.link);
+	smi->remote.through_module = nvml_through_module();
+	if (!r)
+		return SMI_OK;
+	said = rgpu_transport_why(NULL);
+	rgpu_why(why, 0, "asking the server for its devices: %s", said && *said ? said : "it did not answer");
+	smi_free(smi);
+	return exit_of(r);
 }
 
 void smi_free(struct smi *smi)
