@@ -111,7 +111,7 @@ $(B)/tests/cudart-v12: tests/cudart/v12.c tests/tap.h $(B)/lib/libcudart.so.12 |
 # What it prints for a machine that there is not, against what is known to be right.
 $(B)/tests/smi-views: tests/tools/smi_views.c $(patsubst %,$(B)/tools/smi/%.o,table remote list query report monitor value)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^)
 
 ALL += $(B)/tests/smi-views
 
