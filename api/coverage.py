@@ -20,6 +20,42 @@ def names_of(path):
         return [line.strip() for line in f if line.strip()]
 
 
+def source(path, seen):
+    """A program's text, with what it includes from tests/."""
+    if path in seen or not os.path.exists(path):
+        return ''
+    seen.add(path)
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    for name in re.findall(r'#include "([^"]+)"', text):
+        text += source(name if name.startswith('tests/') else os.path.join(os.path.dirname(path), name), seen)
+    return text
+
+
+class Tests:
+    """Which program calls what: by its name, or by the one that cuda.h gives to the newest edition."""
+
+    def __init__(self, names):
+        self.names, self.texts = set(names), {}
+
+    def text(self, test):
+        if test not in self.texts:
+            base = f'tests/{test}' if '/' in test else f'tests/api/{test}'
+            self.texts[test] = ''.join(source(base + end, set()) for end in ('.c', '.cu'))
+        return self.texts[test]
+
+    def calls(self, test, name):
+        plain = re.sub(r'_(ptsz|ptds)$', '', name)
+        base = re.sub(r'_v\d+$', '', plain)
+        editions = [int(m[1]) for n in self.names if (m := re.fullmatch(base + r'_v(\d+)', n))]
+        newest = f'{base}_v{max(editions)}' if editions else base
+        if plain == newest:
+            return re.search(rf'\b({plain}|{base})\b', self.text(test)) is not None
+        # An older edition goes by its own name, which is a macro for the newest in a program with cuda.h: so it is looked up.
+        return re.search(rf'\bOLD\({plain}\b|"{plain}"', self.text(test)) is not None or \
+            (plain != base and re.search(rf'\b{plain}\b', self.text(test)) is not None)
+
+
 def driver(table):
     """name → (how, what to add, test)"""
     out = {}
@@ -52,11 +88,13 @@ def main():
     later = [n for n in names if n not in rows] + [n for n in runtime if n in missing]
     if later:
         sys.exit(f'coverage.py: no row and no reason: {", ".join(later)}')
+    tests = Tests(names)
+    without = [n for n in names if rows[n][0] in ('local', 'forwarded') and not tests.calls(rows[n][2], n)]
     for n in names:
         count[rows[n][0]] = count.get(rows[n][0], 0) + 1
     print('# API coverage\n')
-    print('Generated from the tables by `make docs/api-coverage.md`; do not edit. A test is a program in `tests/api/` that asserts an output\n'
-          'of the name, or of the name that it leads to.\n')
+    print('Generated from the tables by `make docs/api-coverage.md`; do not edit. A test is a program in `tests/api/` (or\n'
+          'another folder of `tests/`) that calls the name, or the one of which it is the variant for per-thread default streams, and asserts what came of it.\n')
     print('- *forwarded*: a record of its own goes to the server.\n'
           '- *local*: the client answers, or makes it of records that have other names (`api/rgpu.api`).\n'
           '- *absent*: answered as a device without the feature answers; its attributes say so.\n'
@@ -64,9 +102,12 @@ def main():
     print(f'## libcuda.so.1: {len(names)} names\n')
     print('| ' + ' | '.join(sorted(count)) + ' |\n|' + '---|' * len(count))
     print('| ' + ' | '.join(str(count[k]) for k in sorted(count)) + ' |\n')
+    print(f'{len(without)} names have no test of their own.\n')
     print('| name | how | | test |\n|---|---|---|---|')
     for n in names:
         how, more, test = rows[n]
+        if n in without:
+            test = 'none'
         print(f'| `{n}` | {how} | {more} | {test} |')
     print(f'\n## libcudart.so.13: {len(runtime)} names\n')
     print(f'{len(runtime) - len(missing) - len(never)} are there (`shim/cudart/`, over the names above; `tests/cudart/`).')

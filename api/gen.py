@@ -95,7 +95,11 @@ def generate(args):
     here = os.path.dirname(os.path.abspath(__file__))
     tests = None
     if args.tests:
+        # FILE of that folder, or DIR/FILE beside it.
         tests = {os.path.splitext(f)[0] for _, _, files in os.walk(args.tests) for f in files}
+        above = os.path.dirname(os.path.normpath(args.tests))
+        tests |= {f'{d}/{os.path.splitext(f)[0]}' for d in ('fidelity', 'e2e') if os.path.isdir(os.path.join(above, d))
+                  for f in os.listdir(os.path.join(above, d))}
     tables, kinds = read_tables(args.tables, tests)
     if args.lock:
         for t in tables:

@@ -261,7 +261,7 @@ class Parser:
         self.t.aliases.append(Alias(m[1], row, fixed, m[4], self.line))
 
     def row(self, rest, _):
-        m = re.fullmatch(r'(-|\d+)\s+(\w+)\s+(\w+)((?:\s+[\w?=]+)*)\s*\((.*)\)\s*test\s+([\w-]+)', rest)
+        m = re.fullmatch(r'(-|\d+)\s+(\w+)\s+(\w+)((?:\s+[\w?=]+)*)\s*\((.*)\)\s*test\s+([\w/-]+)', rest)
         if not m:
             self.refuse('want "row ID NAME MODE [OPTIONS] (ARGS) test TEST"')
         if m[3] not in MODES:

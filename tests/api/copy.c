@@ -173,7 +173,7 @@ static void pinned(void)
 	must(cuMemFree(d));
 }
 
-static void device(void)
+static void device(CUcontext ctx)
 {
 	CUdeviceptr a, b;
 	unsigned *w = (unsigned *)dst, bad = 0;
@@ -233,6 +233,18 @@ static void device(void)
 	must(cuStreamSynchronize(CU_STREAM_PER_THREAD));
 	must(cuMemcpyDtoH(dst, a, 16));
 	is_int(w[3], 0x77777777, "on the per-thread stream");
+	/* Asynchronously, of every width, and to the same device by its context. */
+	is_cu(cuMemsetD8Async(a, 0, 1024, NULL), CUDA_SUCCESS);
+	is_cu(cuMemsetD16Async(a, 0x1234, 8, NULL), CUDA_SUCCESS);
+	is_cu(cuMemsetD2D8Async(a + 256, 64, 0x21, 3, 2, NULL), CUDA_SUCCESS);
+	is_cu(cuMemsetD2D16Async(a + 512, 64, 0x4321, 3, 2, NULL), CUDA_SUCCESS);
+	is_cu(cuMemsetD2D32Async(a + 768, 64, 0x87654321, 3, 2, NULL), CUDA_SUCCESS);
+	is_cu(cuMemcpyPeerAsync(b, ctx, a, ctx, 1024, NULL), CUDA_SUCCESS);
+	must(cuMemcpyDtoH(dst, b, 1024));
+	ok(dst[14] == 0x34 && dst[15] == 0x12 && !dst[16], "eight times two bytes");
+	ok(dst[256 + 64 + 2] == 0x21 && !dst[256 + 64 + 3] && !dst[256 + 128], "two rows of three bytes");
+	ok(dst[512 + 64 + 5] == 0x43 && !dst[512 + 64 + 6] && !dst[512 + 128], "two rows of three times two bytes");
+	ok(dst[768 + 64 + 11] == 0x87 && !dst[768 + 64 + 12] && !dst[768 + 128], "two rows of three times four bytes");
 	must(cuMemFree(a));
 	must(cuMemFree(b));
 }
@@ -373,7 +385,7 @@ int main(void)
 	pageable();
 	pinned();
 	pending(ctx);
-	device();
+	device(ctx);
 	boxes();
 	threads();
 	must(cuMemAlloc(&d, 4096));

@@ -73,6 +73,8 @@ static void launch(void)
 	is_cu(OLD(cuFuncSetBlockShape, f, 8, 2, 1), CUDA_SUCCESS);
 	is_cu(OLD(cuFuncSetSharedSize, f, 0), CUDA_SUCCESS);
 	is_cu(OLD(cuParamSetv, f, 0, &d, 8), CUDA_SUCCESS);
+	/* By the program's own prototype: a float stays one. */
+	is_cu(((CUresult(*)(CUfunction, int, float))dlsym(cuda, "cuParamSetf"))(f, 8, 1.5f), CUDA_SUCCESS);
 	is_cu(OLD(cuParamSeti, f, 8, 3), CUDA_SUCCESS);
 	is_cu(OLD(cuParamSetv, f, 5000, &d, 8), CUDA_ERROR_INVALID_VALUE);
 	is_cu(OLD(cuParamSetSize, f, 12), CUDA_SUCCESS);

@@ -124,6 +124,10 @@ static void pools(void)
 	is_cu(cuDeviceSetMemPool(0, p), CUDA_SUCCESS);
 	is_cu(cuMemGetMemPool(&q, &here, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_SUCCESS);
 	ok(q == p, "another pool is the current one");
+	is_cu(cuMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, standard), CUDA_SUCCESS);
+	must(cuDeviceGetMemPool(&q, 0));
+	ok(q == standard, "the default one again, by its place");
+	is_cu(cuMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, p), CUDA_SUCCESS);
 	must(cuMemAllocAsync(&a, 1 << 20, NULL));
 	must(cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, a + 5));
 	ok(of == p, "an allocation knows its pool");

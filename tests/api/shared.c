@@ -359,6 +359,19 @@ static void managed(void)
 	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, d, BIG), CUDA_SUCCESS);
 	is_int(v, 0, "prefetched to it");
 	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)&v, 4), CUDA_ERROR_INVALID_VALUE);
+	{
+		CUmem_range_attribute what[] = {CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION};
+		int mostly = 9, last = 9;
+		void *where[] = {&mostly, &last};
+		size_t sizes[] = {4, 4};
+
+		is_cu(cuMemRangeGetAttributes(where, sizes, what, 2, d, BIG), CUDA_SUCCESS);
+		must(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, d, BIG));
+		is_int(mostly, v, "two at once: the one");
+		must(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, d, BIG));
+		is_int(last, v, "and the other");
+		is_cu(cuMemRangeGetAttributes(where, sizes, what, 0, d, BIG), CUDA_ERROR_INVALID_VALUE);
+	}
 	is_cu(cuMemFree(d), CUDA_SUCCESS);
 	is_cu(cuMemFree(d), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemFree(small), CUDA_SUCCESS);

@@ -238,6 +238,21 @@ static void references(void)
 	is_cu(cuTexRefSetFlags(t, CU_TRSF_NORMALIZED_COORDINATES), CUDA_SUCCESS);
 	is_cu(cuTexRefSetBorderColor(t, border), CUDA_SUCCESS);
 	is_cu(cuTexRefSetMipmapLevelClamp(t, 1, 7), CUDA_SUCCESS);
+	{
+		CUfilter_mode mode = CU_TR_FILTER_MODE_POINT;
+		float bias = 0;
+		int most = 0;
+
+		is_cu(cuTexRefSetMipmapFilterMode(t, CU_TR_FILTER_MODE_LINEAR), CUDA_SUCCESS);
+		is_cu(cuTexRefGetMipmapFilterMode(&mode, t), CUDA_SUCCESS);
+		is_int(mode, CU_TR_FILTER_MODE_LINEAR, "between levels it is linear");
+		is_cu(cuTexRefSetMipmapLevelBias(t, 1.5f), CUDA_SUCCESS);
+		is_cu(cuTexRefGetMipmapLevelBias(&bias, t), CUDA_SUCCESS);
+		ok(bias == 1.5f, "the levels' bias");
+		is_cu(cuTexRefSetMaxAnisotropy(t, 4), CUDA_SUCCESS);
+		is_cu(cuTexRefGetMaxAnisotropy(&most, t), CUDA_SUCCESS);
+		is_int(most, 4, "the most anisotropy");
+	}
 	must(cuTexRefGetAddressMode(&mode, t, 1));
 	must(cuTexRefGetFilterMode(&filter, t));
 	must(cuTexRefGetFlags(&flags, t));
