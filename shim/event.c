@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events: made, recorded, waited for, and asked about without a round trip while nothing changes. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
@@ -19,6 +20,7 @@
 #define TURN  4ull /* counts what made all that void */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those fields, of all events */
+static atomic_bool polls; /* this program asks about events that are not ready: a new one's first recording is watched, too */
 
 /*
  * Others record it, too: what is known here of another process's event is nothing. And what one process has done to it when its
@@ -66,6 +68,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	if (r)
 		return r;
 	obj->field[0] = Flags;
+	obj->field[STATE] = atomic_load(&polls) ? ASKED : 0;
 	r = rpc_cuEventCreate(&c, wire, Flags);
 	if (!r && shared(obj))
 		r = settle(&c, wire);
@@ -232,10 +235,12 @@ CUresult cuEventQuery(CUevent hEvent)
 	}
 	c.settles = true;
 	r = rpc_cuEventQuery(&c, wire);
-	if (!r)
+	if (!r) {
 		learn(obj, turn);
-	else if (r == CUDA_ERROR_NOT_READY)
+	} else if (r == CUDA_ERROR_NOT_READY) {
+		atomic_store(&polls, true);
 		watch(&c, obj, turn);
+	}
 	return r;
 }
 

@@ -311,29 +311,6 @@ CUresult cuFuncLoad(CUfunction function)
 	return enter(function, &f);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
-							      size_t dynamicSMemSize, unsigned int flags)
-{
-	struct rgpu_obj *context;
-	struct rgpu_call c;
-	struct func *f;
-	uint64_t wire;
-	int r = rgpu_enter(&c, OP_OCCUPANCY);
-
-	if (!r)
-		r = ctx_use(&c, NULL);
-	if (!r)
-		r = func_use(func, &f, &wire, &context);
-	if (!r && (!numBlocks || blockSize <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
-		r = CUDA_ERROR_INVALID_VALUE;
-	return r ? r : rpc_OCCUPANCY(&c, wire, f->index, blockSize, dynamicSMemSize, flags, numBlocks);
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
-{
-	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
-}
-
 /* @potential: the largest cluster, else how many clusters of the configuration's shape are active at once. */
 static int clusters(int *n, CUfunction func, const CUlaunchConfig *config, bool potential)
 {

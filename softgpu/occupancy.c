@@ -3,30 +3,37 @@
 #include "softgpu/softgpu.h"
 
 #include <string.h>
+#include "lib/occupancy.h"
 
-#define REG_UNIT  256u /* registers are given to warps in these */
-#define SMEM_UNIT 128u /* shared memory to blocks */
+#define SMEM_UNIT 128u /* shared memory is given to blocks in these */
+
+static const struct occupancy_device device = {
+	.major = SOFTGPU_CC_MAJOR,
+	.threads_block = THREADS_BLOCK,
+	.threads_sm = THREADS_SM,
+	.blocks_sm = BLOCKS_SM,
+	.regs_block = REGS_SM,
+	.regs_sm = REGS_SM,
+	.shared_sm = SMEM_SM,
+	.shared_reserved = SMEM_RESERVED,
+};
 
 static unsigned int min(unsigned int a, unsigned int b)
 {
 	return a < b ? a : b;
 }
 
+static struct occupancy_function needs(const struct function *f)
+{
+	return (struct occupancy_function){
+		.threads_block = f->info->max_threads, .regs = f->info->regs, .shared = (unsigned int)f->info->shared_bytes};
+}
+
 unsigned int occupancy_blocks(const struct function *f, unsigned int threads, size_t dyn_shared)
 {
-	unsigned int warps = (threads + 31) / 32, regs = f->info->regs, blocks = BLOCKS_SM;
-	size_t shared = f->info->shared_bytes + dyn_shared;
+	struct occupancy_function o = needs(f);
 
-	if (!threads || threads > THREADS_BLOCK || threads > f->info->max_threads || shared > SMEM_BLOCK_OPTIN)
-		return 0;
-	blocks = min(blocks, THREADS_SM / 32 / warps);
-	if (regs) {
-		unsigned int per_warp = (regs * 32 + REG_UNIT - 1) / REG_UNIT * REG_UNIT;
-
-		blocks = min(blocks, REGS_SM / per_warp / warps);
-	}
-	shared = (shared + SMEM_RESERVED + SMEM_UNIT - 1) / SMEM_UNIT * SMEM_UNIT;
-	return min(blocks, (unsigned int)(SMEM_SM / shared));
+	return o.shared + dyn_shared > SMEM_BLOCK_OPTIN ? 0 : occupancy_of(&device, &o, threads, dyn_shared);
 }
 
 static CUresult enter(CUfunction handle, struct ctx **c, struct function **f)
@@ -54,13 +61,27 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, threads, dyn_shared, 0);
 }
 
-/* The largest block size among those that keep the most threads on a multiprocessor. */
+struct size_question {
+	CUoccupancyB2DSize of_block;
+	size_t dyn_shared;
+};
+
+static uint64_t shared_of(void *arg, unsigned int threads)
+{
+	const struct size_question *q = arg;
+	size_t bytes = q->of_block ? q->of_block((int)threads) : q->dyn_shared;
+
+	return bytes > SMEM_BLOCK_OPTIN ? SMEM_SM : bytes;
+}
+
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block, CUfunction func, CUoccupancyB2DSize of_block,
 						   size_t dyn_shared, int limit, unsigned int flags)
 {
+	struct size_question q = {of_block, dyn_shared};
 	AUTO_PUT struct ctx *c = NULL;
 	AUTO_PUT struct function *f = NULL;
-	unsigned int best = 0, best_threads = 0, best_blocks = 0;
+	struct occupancy_function o;
+	unsigned int fit;
 	int most;
 
 	TRY(enter(func, &c, &f));
@@ -69,18 +90,9 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block, CU
 	TRY(function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
 	if (limit && limit < most)
 		most = limit;
-	for (unsigned int n = ((unsigned int)most + 31) / 32 * 32; n; n -= 32) {
-		unsigned int threads = min(n, (unsigned int)most);
-		unsigned int blocks = occupancy_blocks(f, threads, of_block ? of_block((int)threads) : dyn_shared);
-
-		if (blocks * threads > best) {
-			best = blocks * threads;
-			best_threads = threads;
-			best_blocks = blocks;
-		}
-	}
-	*block = (int)best_threads;
-	*min_grid = (int)(best_blocks * c->dev->threads);
+	o = needs(f);
+	*block = (int)occupancy_best(&device, &o, (unsigned int)most, shared_of, &q, &fit);
+	*min_grid = (int)(fit * c->dev->threads);
 	return CUDA_SUCCESS;
 }
 

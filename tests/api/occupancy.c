@@ -1,10 +1,60 @@
 // SPDX-License-Identifier: MIT
-/* Occupancy that the server's driver works out, with what the program's function says of shared memory. */
+/* Occupancy: worked out by the client, or by the server's driver with what the program's function says of shared memory. */
+#include "lib/occupancy.h"
 #include "tests/api/serve.h"
 
 static size_t CUDA_CB quarter(int block)
 {
 	return (size_t)block * 100;
+}
+
+/* By hand, for a multiprocessor of compute capability 9.0. */
+static void rules(void)
+{
+	struct occupancy_device d = {9, 1024, 2048, 32, 65536, 65536, 233472, 1024};
+	struct occupancy_function f = {1024, 32, 0};
+
+	is_int(occupancy_of(&d, &f, 256, 0), 8, "2048 threads in blocks of 256");
+	is_int(occupancy_of(&d, &f, 32, 0), 32, "no more than 32 blocks");
+	is_int(occupancy_of(&d, &f, 1025, 0), 0, "no block is larger than a block can be");
+	is_int(occupancy_of(&d, &f, 256, 100 << 10), 2, "228 KiB hold two blocks of 101");
+	f.regs = 80; /* 2560 a warp: 6 of them in a quarter of the registers */
+	is_int(occupancy_of(&d, &f, 128, 0), 6, "24 warps by registers, not 25");
+	f.regs = 255;
+	is_int(occupancy_of(&d, &f, 128, 0), 2, "8 warps of the largest kind");
+	is_int(occupancy_of(&d, &f, 512, 0), 0, "but no block of 16 of them");
+	f.threads_block = 64;
+	is_int(occupancy_of(&d, &f, 128, 0), 0, "the function's own bound");
+}
+
+/* The devices here: 1536 threads, 24 blocks, 100 KiB. */
+static void local(CUfunction f)
+{
+	static const struct {
+		int threads;
+		size_t shared;
+		int want;
+	} cases[] = {{128, 0, 12}, {32, 0, 24}, {1024, 0, 1}, {1000, 0, 1}, {128, 40 << 10, 2}, {64, 48 << 10, 2}, {1025, 0, 0}};
+	int blocks, grid, block, units;
+	long before;
+
+	must(cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	before = rgpuRoundTrips(NULL);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		must(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, cases[i].threads, cases[i].shared));
+		is_int(blocks, cases[i].want, "blocks of %d threads and %zu bytes", cases[i].threads, cases[i].shared);
+	}
+	must(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0));
+	ok(block == 768 && grid == 2 * units, "two blocks of 768 fill a multiprocessor: %d of %d", grid, block);
+	is_int(rgpuRoundTrips(NULL), before, "no round trip for any of it");
+	/* Where only the driver knows: more than a block has without asking, a wish for how the memory is shared out. */
+	must(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 128, 60 << 10));
+	is_int(blocks, 1, "the driver says what fits of 60 KiB");
+	is_int(rgpuRoundTrips(NULL), before + 1, "asked once");
+	must(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50));
+	must(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 128, 0));
+	is_int(rgpuRoundTrips(NULL), before + 2, "asked with a carveout");
+	must(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1));
 }
 
 int main(void)
@@ -18,6 +68,8 @@ int main(void)
 	primary();
 	must(cuModuleLoadData(&m, ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n	ret;\n}\n"));
 	must(cuModuleGetFunction(&f, m, "k"));
+	rules();
+	local(f);
 	is_cu(cuOccupancyMaxPotentialBlockSize(NULL, &block, f, NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0), CUDA_SUCCESS);
 	ok(grid > 0 && block > 0 && block <= 1024 && block % 32 == 0, "%d blocks of %d threads", grid, block);

@@ -197,7 +197,8 @@ static void graph(void)
 	must(cuMemFreeHost(q));
 }
 
-/* The watcher of memory that was here before makes these, too, until it has seen all work done: on a busy machine that is late. */
+/* The watcher of memory that was here before makes these, too, until it has seen all work done: on a busy machine that is late.
+ */
 static long trips_of_ours(void)
 {
 	return rgpuRoundTrips(NULL) - rgpuRoundTrips("SHARE_DOWN") - rgpuRoundTrips("CTX_SYNC");
@@ -360,7 +361,8 @@ static void managed(void)
 	is_int(v, 0, "prefetched to it");
 	is_cu(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)&v, 4), CUDA_ERROR_INVALID_VALUE);
 	{
-		CUmem_range_attribute what[] = {CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION};
+		CUmem_range_attribute what[] = {CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+						CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION};
 		int mostly = 9, last = 9;
 		void *where[] = {&mostly, &last};
 		size_t sizes[] = {4, 4};
