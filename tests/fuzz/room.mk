@@ -24,7 +24,9 @@ FUZZ_COVER := -fsanitize=fuzzer-no-link
 FUZZ_PTX_OBJS := $(filter-out $(FUZZ_B)/softgpu/ptx/ops_%,$(PTX_SRC:%.c=$(FUZZ_B)/%.o))
 FUZZ_OPS_OBJS := $(patsubst %.c,$(FUZZ_B)/%.op,$(filter softgpu/ptx/ops_%,$(PTX_SRC))) \
 	$(foreach v,v2 v3 v4,$(PTX_LEVEL_SRC:%.c=$(FUZZ_B)/%.$(v).op))
-FUZZ_DRV_OBJS := $(SOFTGPU_SRCS:%=$(FUZZ_B)/softgpu/%.o) $(FUZZ_B)/lib/fatbin.o $(FUZZ_B)/softgpu/api_stubs.op $(FUZZ_B)/softgpu/api_table.op
+# libsoftgpu.so's objects, wherever their sources are.
+FUZZ_DRV_OBJS := $(patsubst $(B)/%,$(FUZZ_B)/%,$(patsubst $(B)/softgpu/api_%.o,$(B)/softgpu/api_%.op,$(patsubst \
+	$(B)/softgpu/fatbin.o,$(B)/lib/fatbin.o,$(SOFTGPU_OBJS:$(B)/softgpu/lib/%=$(B)/lib/%))))
 
 $(FUZZ_B)/%.o: %.c
 	@mkdir -p $(@D)
