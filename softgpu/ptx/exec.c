@@ -511,6 +511,8 @@ control:
 		goto choose;
 	case K_EXIT:
 		exit_lanes(w);
+		if (!w->nsplit)
+			return RUN_DONE;
 		goto choose;
 	case K_SYNC:
 	case K_WARPSYNC:

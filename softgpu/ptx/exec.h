@@ -151,6 +151,7 @@ struct frame {
 	u32 allocated; /* bytes behind them that alloca gave: the same for all lanes */
 	u32 cls;       /* size class in the worker's cache */
 	u64 filled;    /* the id of the whole-warp form whose constants are in mem, 0: of none */
+	u64 grid_id;   /* of the launch whose hoisted values are in mem, 0: of none */
 	_Alignas(64) u8 mem[];
 };
 
@@ -228,10 +229,11 @@ struct block {
 	struct launch *l;
 	struct worker *worker;
 	u8 *shared;
-	u8 *mem;
+	u8 *mem, *local;
 	size_t mem_size;
 	struct warp *warps;
 	u32 nwarps, live_threads, yields;
+	u32 started; /* warps that have begun; the others have no splits yet */
 	struct cluster *cluster;
 	u32 rank; /* in the cluster */
 	u32 id[3];
@@ -261,6 +263,7 @@ struct launch {
 	atomic_int stop;      /* a status, once one block failed */
 	pthread_mutex_t lock; /* fault, print, children */
 	u32 nthreads, nwarps, shared_bytes;
+	u32 local_stride;	   /* bytes of local memory a thread */
 	u32 (*tid)[3][WARP];	   /* by warp: every block has the same */
 	u64 coop;		   /* grid barrier's address */
 	const struct whole *whole; /* NULL: none for this kernel */

@@ -27,7 +27,7 @@ struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f, u32 c)
 	if (fr) {
 		wk->free_frames[c] = fr->parent;
 		if (fr->f != f)
-			fr->filled = 0;
+			fr->filled = fr->grid_id = 0;
 	} else {
 		if (wk->frame_bytes + ((size_t)256 << c) > MAX_FRAME_BYTES)
 			return NULL;
@@ -36,7 +36,7 @@ struct frame *ptx_frame_get(struct worker *wk, const struct ptx_func *f, u32 c)
 			return NULL;
 		wk->frame_bytes += (size_t)256 << c;
 		fr->cls = c;
-		fr->filled = 0;
+		fr->filled = fr->grid_id = 0;
 	}
 	fr->parent = NULL;
 	fr->f = f;

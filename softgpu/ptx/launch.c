@@ -46,7 +46,7 @@ static void release_block(struct block *b)
 	b->busy = false;
 }
 
-static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
+static void warp_init(struct block *b, u32 index)
 {
 	const struct launch *l = b->l;
 	struct warp *w = &b->warps[index];
@@ -63,8 +63,8 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 	w->index = index;
 	w->shared = b->shared;
 	w->shared_size = l->shared_bytes;
-	w->local = local;
-	w->local_stride = stride;
+	w->local = b->local + (size_t)index * WARP * l->local_stride;
+	w->local_stride = l->local_stride;
 	w->live = n >= WARP ? FULL : (1u << n) - 1;
 	w->whole = l->whole && w->live == FULL;
 	w->whole_tries = l->whole ? WHOLE_TRIES : 0;
@@ -73,8 +73,8 @@ static void warp_init(struct block *b, u32 index, u8 *local, u32 stride)
 		ptx_raise(w, NULL, -1, PTX_NOMEM, 0, "out of host memory for a warp's registers");
 		return;
 	}
-	if (w->whole)
-		ptx_whole_fill(l->whole, fr);
+	if (w->whole && fr->grid_id != l->grid_id)
+		ptx_whole_fill(w, fr);
 	fr->lanes = w->live;
 	w->nsplit = 1;
 	w->split[0] = (struct split){.pc = l->f->code, .frame = fr, .mask = w->live};
@@ -102,8 +102,7 @@ static void place(struct block *b, u64 index)
 /* Memory for one block: warps, local, and without @c a cluster of its own with shared memory. False: no host memory. */
 static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64 index, struct cluster *c)
 {
-	u32 stride = (l->f->info.local_bytes + 15) & ~15u;
-	size_t warps = align64(l->nwarps * sizeof(struct warp)), local = align64((size_t)l->nwarps * WARP * stride);
+	size_t warps = align64(l->nwarps * sizeof(struct warp)), local = align64((size_t)l->nwarps * WARP * l->local_stride);
 	size_t own = c ? 0 : align64(sizeof(*c)) + align64(l->shared_bytes), need = warps + local + own;
 
 	if (b->mem_size < need) {
@@ -134,8 +133,11 @@ static bool block_init(struct block *b, struct launch *l, struct worker *wk, u64
 	c->live += l->nthreads;
 	for (; b->bars_used; b->bars_used &= b->bars_used - 1)
 		b->bar[__builtin_ctz(b->bars_used)] = (struct barrier){.all = true};
-	for (u32 k = 0; k < l->nwarps; k++)
-		warp_init(b, k, b->mem + warps + (size_t)k * WARP * stride, stride);
+	b->local = b->mem + warps;
+	warp_init(b, 0);
+	b->started = 1;
+	for (u32 k = 1; k < l->nwarps; k++)
+		b->warps[k].nsplit = 0;
 	b->busy = true;
 	return true;
 }
@@ -185,6 +187,11 @@ static enum run block_pass(struct block *b)
 	for (u32 n = 0; n < b->nwarps; n++) {
 		struct warp *w = &b->warps[n];
 
+		/* Not before: where warps do not wait for each other, they all have the same frame, one after the other. */
+		if (n == b->started) {
+			warp_init(b, n);
+			b->started++;
+		}
 		if (!w->nsplit)
 			continue;
 		switch (ptx_warp_run(w)) {
@@ -455,6 +462,7 @@ enum ptx_status ptx_run_grid(struct ptx_func *f, const struct ptx_launch *p, str
 	l.nwarps = (l.nthreads + WARP - 1) / WARP;
 	l.shared_bytes = f->shared_static + p->dyn_shared;
 	l.grid_id = atomic_fetch_add(&grid_ids, 1) + 1;
+	l.local_stride = (f->info.local_bytes + 15) & ~15u;
 	l.width = p->threads ? p->threads : 1;
 	if (l.width > l.nblocks / l.cluster_size)
 		l.width = (u32)(l.nblocks / l.cluster_size);

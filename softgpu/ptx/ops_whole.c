@@ -33,7 +33,7 @@ WHOLE(guarded)
 	WHOLE(nm)                                                                                                                \
 	{                                                                                                                        \
 		T *D = VARG(T, 0);                                                                                               \
-		const T first = *D, step = (T)(s64)i->step;                                                                      \
+		const T first = *WARG(const T, 1), step = (T)(s64)i->step;                                                       \
 		LANES D[l] = (T)(first + (T)l * step);                                                                           \
 		NEXT;                                                                                                            \
 	}
@@ -161,6 +161,13 @@ WHOLE(slow)
 	LEAVE(WHOLE_SLOW);
 }
 
+WHOLE(end)
+{
+	(void)i;
+	CLEAN_UPPER();
+	return NULL;
+}
+
 #define SPECIAL(level) PASTE3(ptx_whole_, special, level)
 
 const whole_fn SPECIAL(LEVEL)[] = {
@@ -185,4 +192,5 @@ const whole_fn SPECIAL(LEVEL)[] = {
 	[WS_BRANCH_BACK] = branch_back,
 	[WS_CONTROL] = control,
 	[WS_SLOW] = slow,
+	[WS_END] = end,
 };

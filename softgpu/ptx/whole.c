@@ -27,6 +27,10 @@
  * is one value. Lane 0 is then the only element that must be up to date; `wide` says that a later reader
  * wants all 32, and the definition spreads them at once. Everything else is MANY. Widening a value with steps is
  * exact only if it does not wrap within the warp: that is checked when it happens (WS_NO_WRAP).
+ *
+ * What is computed from parameters and constants alone is the same in all warps of a launch. It is *hoisted*: computed
+ * once for each frame and launch into a place of its own behind the registers, where its readers find it. The register itself is
+ * written only where a reader cannot be led there, as after two ways that bring different values.
  */
 
 /* ---- The values of facts ---- */
@@ -57,6 +61,7 @@ static struct fact meet(struct fact a, struct fact b)
 	if (a.kind == MANY || b.kind == MANY || a.step != b.step)
 		return many;
 	a.align = a.align < b.align ? a.align : b.align;
+	a.hoisted = a.hoisted == b.hoisted ? a.hoisted : 0;
 	return a;
 }
 
@@ -313,7 +318,7 @@ static struct choice pure(const struct build *b, const struct whole_op *o, const
 	return c;
 }
 
-struct choice wb_choose(const struct build *b, u32 at, const struct fact *facts)
+static struct choice choose(const struct build *b, u32 at, const struct fact *facts)
 {
 	const struct ins *i = &b->f->code[at];
 	const struct ins_info *in = &b->f->ins_info[at];
@@ -378,6 +383,40 @@ struct choice wb_choose(const struct build *b, u32 at, const struct fact *facts)
 	}
 }
 
+/* Adds to @c what is hoisted: the result, or sources, which are then read from where the hoisted values are. */
+static void hoist(const struct build *b, u32 at, struct choice *c, const struct fact *facts)
+{
+	const struct ins *i = &b->f->code[at];
+	const struct ins_info *in = &b->f->ins_info[at];
+	bool same = true; /* in all warps */
+	u32 cls;
+
+	c->result.hoisted = 0;
+	if (c->form == FORM_FAST || c->form == FORM_LEAVES)
+		for (u32 k = 0; k < NREGS; k++) {
+			if (!(in->use >> k & 1) || i->r[k] < 0)
+				continue;
+			if (facts[wb_slot(b, i->r[k], &cls)].hoisted)
+				c->hoisted |= (u8)(1u << k);
+			else
+				same = false;
+		}
+	if (c->form == FORM_SPECIAL)
+		same = c->special == WS_NTID || c->special == WS_NCTAID || c->special == WS_PARAM32 || c->special == WS_PARAM64;
+	else
+		same &= c->form == FORM_FAST && c->narrow == 0xff;
+	if (same && in->def == 1 && is_one(c->result) && class_of(b, i->r[0]) != RC_PRED)
+		c->result.hoisted = at + 1;
+}
+
+struct choice wb_choose(const struct build *b, u32 at, const struct fact *facts)
+{
+	struct choice c = choose(b, at, facts);
+
+	hoist(b, at, &c, facts);
+	return c;
+}
+
 /* The facts behind instruction @at. */
 void wb_apply(const struct build *b, u32 at, const struct choice *c, struct fact *facts)
 {
@@ -399,7 +438,7 @@ bool wb_meet(struct fact *to, const struct fact *from, u32 n)
 	for (u32 k = 0; k < n; k++) {
 		struct fact m = meet(to[k], from[k]);
 
-		if (m.kind != to[k].kind || m.step != to[k].step || m.align != to[k].align) {
+		if (m.kind != to[k].kind || m.step != to[k].step || m.align != to[k].align || m.hoisted != to[k].hoisted) {
 			to[k] = m;
 			changed = true;
 		}

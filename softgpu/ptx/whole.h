@@ -30,9 +30,9 @@ struct wins {
 };
 _Static_assert(sizeof(struct wins) == 64, "an instruction fills a cache line");
 
-/* A register of which just lane 0 is up to date: lane l has that value plus l steps. */
+/* A register of which just lane 0 is up to date, at @from: lane l has that value plus l steps. */
 struct whole_reg {
-	s32 off;
+	s32 off, from; /* from is another place than off for a value that is hoisted */
 	u8 cls;
 	s32 step;
 };
@@ -55,7 +55,8 @@ struct whole {
 	u8 *may_enter;		  /* by instruction */
 	struct whole_reg *regs;
 	struct whole_const *consts;
-	u32 nconsts, frame_size; /* of a frame with the constants */
+	u32 nconsts, frame_size; /* of a frame with the constants and the hoisted values */
+	struct wins *hoisted;	 /* computes what is the same in all warps of a launch; ends with WS_END */
 	u64 id;			 /* tells which constants a frame holds; never given out again */
 };
 
@@ -74,7 +75,7 @@ enum whole_special {
 	WS_LANE0,   /* the general handler, lane 0 only */
 	WS_GUARDED, /* the general handler, the lanes whose guard holds */
 	WS_SPREAD16,
-	WS_SPREAD32, /* lane 0 to all lanes, with steps */
+	WS_SPREAD32, /* lane 0 of r[1] to all lanes of r[0], with steps */
 	WS_SPREAD64,
 	WS_NO_WRAP_S, /* leaves when base and steps of r[1] wrap as a signed or unsigned 32-bit number */
 	WS_NO_WRAP_U,
@@ -91,6 +92,7 @@ enum whole_special {
 	WS_BRANCH_BACK,
 	WS_CONTROL,
 	WS_SLOW,
+	WS_END,
 	WS_COUNT
 };
 extern const whole_fn ptx_whole_special_v2[], ptx_whole_special_v3[], ptx_whole_special_v4[];
@@ -104,8 +106,8 @@ void ptx_whole_free(struct ptx_func *f);
 #define WHOLE_TRIES 8
 /* Runs from the only split's pc until whole-warp code is left. Registers are general again after WHOLE_SLOW. */
 enum whole_exit ptx_whole_run(struct warp *w);
-/* Makes a frame of the kernel ready for whole-warp code. */
-void ptx_whole_fill(const struct whole *wh, struct frame *fr);
+/* Makes a frame of the kernel ready for whole-warp code: constants, and what is hoisted out of the warps of this launch. */
+void ptx_whole_fill(struct warp *w, struct frame *fr);
 /* True when the only split may go on in whole-warp code from where it is. */
 bool ptx_whole_enter(struct warp *w);
 

@@ -14,14 +14,15 @@ struct fact {
 	u8 kind;
 	u8 align; /* lane 0 is a multiple of 2^align */
 	s32 step;
+	u32 hoisted; /* 1 + the instruction that computed it, which is hoisted; 0: it is in its register */
 };
 
 struct wblock {
 	u32 first, end;
 	bool entry; /* may be entered from the general form */
 	struct fact *in;
-	u32 at;		  /* its first whole-warp instruction */
-	u64 *live, *wide; /* at its start: live registers, and those whose 32 elements a later reader wants */
+	u32 at;	   /* its first whole-warp instruction */
+	u64 *live; /* at its start: the sets of registers of whole_emit.c */
 };
 
 struct build {
@@ -51,6 +52,7 @@ struct choice {
 	u8 form;
 	u8 wide;    /* registers in r[] that it reads in all lanes */
 	u8 narrow;  /* r[], constants too, that fn reads in lane 0 only */
+	u8 hoisted; /* r[] that fn reads from where hoisted values are */
 	u8 no_wrap; /* a WS_NO_WRAP check before it, of r[checked] and step */
 	u8 checked;
 	u8 special; /* FORM_SPECIAL: the handler, and its imm */

@@ -10,6 +10,14 @@
 #define MAX_CELLS (4u << 20)
 #define MAX_WORK  (64u << 20) /* instructions looked at */
 
+/* The sets of registers at a place, one behind the other, and what of a register has a reader that comes later. */
+enum {
+	SET_LIVE, /* anything */
+	SET_WIDE, /* all 32 elements */
+	SET_OWN,  /* the register itself, if only lane 0: not where its hoisted value is */
+	SETS
+};
+
 struct emit {
 	struct build b;
 	struct bump mem; /* everything but the result */
@@ -18,7 +26,9 @@ struct emit {
 	u8 *dies;	    /* by instruction: r[] that it reads last */
 	u64 **live, **wide; /* by instruction, before it; NULL where nothing leaves */
 	u32 ncode, nregs, cregs;
-	u32 *const_at[2];	     /* by place in the pool: the copy in the frame, of lane 0 and of all lanes, 0: none yet */
+	u32 *const_at[2];   /* by place in the pool: the copy in the frame, of lane 0 and of all lanes, 0: none yet */
+	u32 *hoisted_at[2]; /* by instruction: the same for a hoisted value */
+	u32 nhoisted;
 	whole_fn load_one, load_run; /* of 32 bits in shared memory */
 	whole_fn fma_mixed;
 	struct whole *out;
@@ -82,8 +92,7 @@ static bool find_blocks(struct emit *e)
 		struct wblock *bl = &b->blocks[k];
 
 		bl->in = take(e, b->nslots * sizeof(*bl->in));
-		bl->live = take(e, 2 * b->words * 8);
-		bl->wide = bl->live ? bl->live + b->words : NULL;
+		bl->live = take(e, SETS * b->words * 8);
 	}
 	return !e->failed;
 }
@@ -159,9 +168,11 @@ static bool test(const u64 *bits, u32 k)
 }
 
 /* From behind instruction @at to before it. */
-static void step_back(struct emit *e, u32 at, u64 *live, u64 *wide)
+static void step_back(struct emit *e, u32 at, u64 *live)
 {
 	const struct build *b = &e->b;
+	const struct choice *c = &e->choice[at];
+	u64 *wide = live + b->words, *own = wide + b->words;
 	const struct ins *i = &b->f->code[at];
 	const struct ins_info *in = &b->f->ins_info[at];
 	const s32 *list = b->f->ops + in->list;
@@ -174,12 +185,13 @@ static void step_back(struct emit *e, u32 at, u64 *live, u64 *wide)
 		if (!(in->def >> k & 1))
 			continue;
 		s = wb_slot(b, i->r[k], &cls);
-		if (test(wide, s) && cls != RC_PRED && e->choice[at].result.kind == STEP)
+		if ((test(wide, s) || (c->result.hoisted && test(own, s))) && cls != RC_PRED && c->result.kind == STEP)
 			e->spread[at] |= (u8)(1u << k);
 		if (i->kind == K_GUARD)
 			continue;
 		clear(live, s);
 		clear(wide, s);
+		clear(own, s);
 	}
 	for (u32 k = 0; k < in->list_def; k++) {
 		u32 s = wb_slot(b, list[k], &cls);
@@ -190,6 +202,7 @@ static void step_back(struct emit *e, u32 at, u64 *live, u64 *wide)
 		}
 		clear(live, s);
 		clear(wide, s);
+		clear(own, s);
 	}
 	e->dies[at] = 0;
 	for (u32 k = 0; k < NREGS; k++)
@@ -198,7 +211,11 @@ static void step_back(struct emit *e, u32 at, u64 *live, u64 *wide)
 	for (u32 k = 0; k < NREGS; k++) {
 		if ((in->use >> k & 1) && i->r[k] >= 0)
 			set(live, wb_slot(b, i->r[k], &cls));
-		if ((e->choice[at].wide >> k & 1) && i->r[k] >= 0)
+		if (i->r[k] < 0 || (c->hoisted >> k & 1))
+			continue;
+		if (in->use >> k & 1)
+			set(own, wb_slot(b, i->r[k], &cls));
+		if (c->wide >> k & 1)
 			set(wide, wb_slot(b, i->r[k], &cls));
 	}
 	for (u32 k = in->list_def; k < (u32)in->list_def + in->list_use; k++)
@@ -219,7 +236,7 @@ static bool flow_back(struct emit *e, struct wblock *next, void *sets)
 {
 	u64 *to = sets;
 
-	for (u32 k = 0; k < 2 * e->b.words; k++)
+	for (u32 k = 0; k < SETS * e->b.words; k++)
 		to[k] |= next->live[k];
 	return false;
 }
@@ -230,10 +247,10 @@ static bool back(struct emit *e, struct wblock *bl, u64 *sets, bool keep)
 	const u32 words = e->b.words;
 	bool changed;
 
-	memset(sets, 0, 2 * words * 8);
+	memset(sets, 0, SETS * words * 8);
 	successors(e, bl, flow_back, sets);
 	for (u32 at = bl->end; at-- > bl->first;) {
-		step_back(e, at, sets, sets + words);
+		step_back(e, at, sets);
 		if (keep && leaves(&e->choice[at])) {
 			e->live[at] = take(e, 2 * words * 8);
 			if (e->failed)
@@ -242,15 +259,15 @@ static bool back(struct emit *e, struct wblock *bl, u64 *sets, bool keep)
 			memcpy(e->live[at], sets, 2 * words * 8);
 		}
 	}
-	changed = memcmp(bl->live, sets, 2 * words * 8);
-	memcpy(bl->live, sets, 2 * words * 8);
+	changed = memcmp(bl->live, sets, SETS * words * 8);
+	memcpy(bl->live, sets, SETS * words * 8);
 	return changed;
 }
 
 static void solve_back(struct emit *e)
 {
 	struct build *b = &e->b;
-	u64 *sets = take(e, 2 * b->words * 8);
+	u64 *sets = take(e, SETS * b->words * 8);
 	bool changed = true;
 
 	while (changed && again(e)) {
@@ -263,8 +280,10 @@ static void solve_back(struct emit *e)
 }
 
 /* Adds a register to the list at the end of all lists. */
-static void add_reg(struct emit *e, struct whole_list *l, s32 off, u32 cls, s32 step)
+static void add_reg(struct emit *e, struct whole_list *l, s32 off, u32 cls, const struct fact *a)
 {
+	s32 from = a->hoisted ? (s32)e->hoisted_at[0][a->hoisted - 1] : off;
+
 	if (e->nregs == e->cregs) {
 		u32 cap = e->cregs ? 2 * e->cregs : 256;
 		struct whole_reg *p = cap > MAX_CELLS ? NULL : realloc(e->out->regs, cap * sizeof(*p));
@@ -276,7 +295,7 @@ static void add_reg(struct emit *e, struct whole_list *l, s32 off, u32 cls, s32 
 		e->out->regs = p;
 		e->cregs = cap;
 	}
-	e->out->regs[e->nregs++] = (struct whole_reg){off, (u8)cls, step};
+	e->out->regs[e->nregs++] = (struct whole_reg){off, from, (u8)cls, a->step};
 	l->count++;
 }
 
@@ -294,7 +313,7 @@ static struct whole_list list_regs(struct emit *e, const struct fact *facts, con
 			u32 s = b->first[c] + k;
 
 			if (facts[s].kind == STEP && test(live, s) && !(wide && test(wide, s)))
-				add_reg(e, &l, (s32)(b->f->reg_base[c] + k * bytes[c]), c, facts[s].step);
+				add_reg(e, &l, (s32)(b->f->reg_base[c] + k * bytes[c]), c, &facts[s]);
 		}
 	}
 	return l;
@@ -326,11 +345,57 @@ static s32 const_in_frame(struct emit *e, s32 off, bool wide)
 	return (s32)*at;
 }
 
-static void place_consts(struct emit *e, struct wins *w, u32 at)
+/* More room behind the frame's registers; false when there is too much in it. */
+static bool grow_frame(struct emit *e, u32 bytes, u32 align, u32 *at)
 {
-	for (u32 k = 0; k < NREGS; k++)
+	*at = (e->out->frame_size + align - 1) & ~(align - 1);
+	e->out->frame_size = *at + bytes;
+	e->failed |= e->out->frame_size > MAX_CELLS;
+	return !e->failed;
+}
+
+static struct wins *add_hoisted(struct emit *e, whole_fn fn, const struct ins *i)
+{
+	struct wins *w = &e->out->hoisted[e->nhoisted++];
+
+	*w = (struct wins){.fn = fn, .imm = i->imm, .i = i};
+	memcpy(w->r, i->r, sizeof(w->r));
+	return w;
+}
+
+/* Where the hoisted value of instruction @by is, for readers of lane 0 or all lanes. */
+static s32 hoisted_in_frame(struct emit *e, u32 by, bool wide)
+{
+	u32 *at = &e->hoisted_at[wide][by], cls;
+
+	if (!*at) { /* lane 0 has been placed */
+		const struct ins *i = &e->b.f->code[by];
+		struct wins *w;
+
+		wb_slot(&e->b, i->r[0], &cls);
+		if (!grow_frame(e, WARP << (cls - RC_16 + 1), 64, at))
+			return 0;
+		w = add_hoisted(e, e->special[WS_SPREAD16 + cls - RC_16], i);
+		w->r[0] = (s32)*at;
+		w->r[1] = (s32)e->hoisted_at[0][by];
+	}
+	return (s32)*at;
+}
+
+/* Leads the operands that are constants or hoisted to their places. */
+static void place_operands(struct emit *e, struct wins *w, u32 at, const struct fact *facts)
+{
+	const struct choice *c = &e->choice[at];
+	u32 cls;
+
+	for (u32 k = 0; k < NREGS; k++) {
+		bool wide = !(c->narrow >> k & 1);
+
 		if (w->r[k] < 0)
-			w->r[k] = const_in_frame(e, w->r[k], !(e->choice[at].narrow >> k & 1));
+			w->r[k] = const_in_frame(e, w->r[k], wide);
+		else if (c->hoisted >> k & 1)
+			w->r[k] = hoisted_in_frame(e, facts[wb_slot(&e->b, w->r[k], &cls)].hoisted - 1, wide);
+	}
 }
 
 /* Two loads from shared memory and the multiply-add that is their only reader become one instruction. */
@@ -376,6 +441,8 @@ static void emit_one(struct emit *e, u32 block_at, u32 at, const struct fact *fa
 
 	if (e->live[at])
 		slow = list_regs(e, facts, e->live[at], e->wide[at], false);
+	if (c->result.hoisted)
+		goto spread;
 	if (c->no_wrap) {
 		w = add(e, e->special[c->no_wrap], i);
 		w->r[1] = i->r[c->checked];
@@ -398,7 +465,7 @@ static void emit_one(struct emit *e, u32 block_at, u32 at, const struct fact *fa
 		w = add(e, c->fn, i);
 		w->step = c->step;
 		w->step2 = c->step2;
-		place_consts(e, w, at);
+		place_operands(e, w, at, facts);
 		break;
 	case FORM_SPECIAL:
 		add(e, e->special[c->special], i)->imm = c->imm;
@@ -418,6 +485,7 @@ static void emit_one(struct emit *e, u32 block_at, u32 at, const struct fact *fa
 	}
 	for (u32 k = first; k < e->ncode; k++)
 		e->out->slow[k] = slow;
+spread:
 	for (u32 k = 0; k < NREGS; k++)
 		if (e->spread[at] >> k & 1) {
 			u32 cls;
@@ -425,9 +493,69 @@ static void emit_one(struct emit *e, u32 block_at, u32 at, const struct fact *fa
 			wb_slot(&e->b, i->r[k], &cls);
 			w = add(e, e->special[WS_SPREAD16 + cls - RC_16], i);
 			w->r[0] = i->r[k];
+			w->r[1] = c->result.hoisted ? hoisted_in_frame(e, at, false) : i->r[k];
 			w->step = c->result.step;
 		}
 	fuse_fma(e, block_at, at);
+}
+
+/* All that the hoisted instruction @at reads has been placed. */
+static bool may_place(const struct emit *e, u32 at, const struct fact *facts)
+{
+	u32 cls;
+
+	for (u32 k = 0; k < NREGS; k++)
+		if ((e->choice[at].hoisted >> k & 1) &&
+		    !e->hoisted_at[0][facts[wb_slot(&e->b, e->b.f->code[at].r[k], &cls)].hoisted - 1])
+			return false;
+	return true;
+}
+
+static void place_hoisted(struct emit *e, u32 at, const struct fact *facts)
+{
+	const struct ins *i = &e->b.f->code[at];
+	const struct choice *c = &e->choice[at];
+	struct wins *w;
+
+	if (!grow_frame(e, 8, 8, &e->hoisted_at[0][at]))
+		return;
+	if (c->form == FORM_SPECIAL) {
+		w = add_hoisted(e, e->special[c->special], i);
+		w->imm = c->imm;
+	} else {
+		w = add_hoisted(e, c->fn, i);
+		place_operands(e, w, at, facts);
+	}
+	w->r[0] = (s32)e->hoisted_at[0][at];
+}
+
+/* The code that computes all hoisted values, each behind those that it needs. */
+static void emit_hoisted(struct emit *e)
+{
+	const struct build *b = &e->b;
+	struct fact *facts = take(e, b->nslots * sizeof(*facts));
+	u32 n = 0, left;
+
+	for (u32 at = 0; at < b->f->ncode; at++)
+		n += b->blocks[b->block_of[at]].entry && e->choice[at].result.hoisted;
+	e->out->hoisted = aligned_alloc(64, (2 * n + 1) * sizeof(struct wins)); /* each also in all lanes, and the end */
+	e->failed |= !e->out->hoisted;
+	for (left = n; left && again(e);)
+		for (u32 k = 0; k < b->nblocks; k++) {
+			struct wblock *bl = &b->blocks[k];
+
+			if (bl->entry)
+				memcpy(facts, bl->in, b->nslots * sizeof(*facts));
+			for (u32 at = bl->first; at < bl->end && bl->entry; at++) {
+				const struct choice *c = &e->choice[at];
+
+				if (c->result.hoisted && !e->hoisted_at[0][at] && may_place(e, at, facts)) {
+					place_hoisted(e, at, facts);
+					left--;
+				}
+				wb_apply(b, at, c, facts);
+			}
+		}
 }
 
 static void emit_all(struct emit *e)
@@ -448,7 +576,8 @@ static void emit_all(struct emit *e)
 		e->failed = true;
 		return;
 	}
-	for (u32 k = 0; k < b->nblocks; k++) {
+	emit_hoisted(e);
+	for (u32 k = 0; k < b->nblocks && !e->failed; k++) {
 		struct wblock *bl = &b->blocks[k];
 
 		memcpy(facts, bl->in, b->nslots * sizeof(*facts));
@@ -466,6 +595,9 @@ static void emit_all(struct emit *e)
 			wb_apply(b, at, &e->choice[at], facts);
 		}
 	}
+	if (e->failed)
+		return;
+	add_hoisted(e, e->special[WS_END], &f->code[0]);
 	for (u32 k = 0; k < e->ncode; k++) {
 		struct wins *w = &e->out->code[k];
 
@@ -479,6 +611,7 @@ static void free_whole(struct whole *w)
 	if (!w)
 		return;
 	free(w->code);
+	free(w->hoisted);
 	free(w->slow);
 	free(w->entry);
 	free(w->at);
@@ -505,6 +638,8 @@ static bool prepare(struct emit *e)
 
 	e->const_at[0] = take(e, nconsts * sizeof(u32));
 	e->const_at[1] = take(e, nconsts * sizeof(u32));
+	e->hoisted_at[0] = take(e, f->ncode * sizeof(u32));
+	e->hoisted_at[1] = take(e, f->ncode * sizeof(u32));
 	e->out->consts = calloc(2 * nconsts, sizeof(struct whole_const));
 	e->out->frame_size = (f->frame_size + 63) & ~63u;
 	e->out->id = atomic_fetch_add(&ids, 1) + 1;

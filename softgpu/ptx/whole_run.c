@@ -6,16 +6,15 @@
 
 #define SPREAD(T)                                                                                                                \
 	do {                                                                                                                     \
-		T *v = at;                                                                                                       \
-		for (u32 l = 1; l < WARP; l++)                                                                                   \
-			v[l] = (T)(v[0] + (T)l * (T)(s64)r->step);                                                               \
+		const T first = *(const T *)(regs + r->from);                                                                    \
+		T *v = (T *)(regs + r->off);                                                                                     \
+		for (u32 l = 0; l < WARP; l++)                                                                                   \
+			v[l] = (T)(first + (T)l * (T)(s64)r->step);                                                              \
 	} while (0)
 
 /* Gives all lanes their values, as the general form needs them. */
 static void spread(u8 *regs, const struct whole_reg *r)
 {
-	void *at = regs + r->off;
-
 	if (r->cls == RC_16)
 		SPREAD(u16);
 	else if (r->cls == RC_32)
@@ -26,21 +25,20 @@ static void spread(u8 *regs, const struct whole_reg *r)
 
 #define HOLDS(T)                                                                                                                 \
 	do {                                                                                                                     \
-		const T *v = at;                                                                                                 \
+		const T first = *(const T *)(regs + r->from), *v = (const T *)(regs + r->off);                                   \
 		T differs = 0;                                                                                                   \
-		for (u32 l = 1; l < WARP; l++)                                                                                   \
-			differs |= (T)(v[0] + (T)l * (T)(s64)r->step) ^ v[l];                                                    \
+		for (u32 l = 0; l < WARP; l++)                                                                                   \
+			differs |= (T)(first + (T)l * (T)(s64)r->step) ^ v[l];                                                   \
 		return !differs;                                                                                                 \
 	} while (0)
 
 static bool holds(const u8 *regs, const struct whole_reg *r)
 {
-	const void *at = regs + r->off;
 	u32 p;
 
 	switch (r->cls) {
 	case RC_PRED:
-		p = *(const u32 *)at;
+		p = *(const u32 *)(regs + r->off);
 		return !p || p == FULL;
 	case RC_16:
 		HOLDS(u16);
@@ -51,13 +49,17 @@ static bool holds(const u8 *regs, const struct whole_reg *r)
 	}
 }
 
-void ptx_whole_fill(const struct whole *wh, struct frame *fr)
+void ptx_whole_fill(struct warp *w, struct frame *fr)
 {
-	if (fr->filled == wh->id)
-		return;
-	for (u32 k = 0; k < wh->nconsts; k++)
+	const struct launch *l = w->blk->l;
+	const struct whole *wh = l->whole;
+
+	for (u32 k = 0; k < wh->nconsts && fr->filled != wh->id; k++)
 		memcpy(fr->mem + wh->consts[k].to, fr->f->pool + wh->consts[k].from, wh->consts[k].bytes);
 	fr->filled = wh->id;
+	for (const struct wins *i = wh->hoisted; i;)
+		i = i->fn(w, i, fr->mem);
+	fr->grid_id = l->grid_id;
 }
 
 bool ptx_whole_enter(struct warp *w)
