@@ -4,7 +4,7 @@
 PTX_SRC := $(filter-out softgpu/ptx/ops_%.c,$(wildcard softgpu/ptx/*.c))
 # Handlers that are compiled once for each x86-64 level; the rest of ops_*.c once.
 PTX_LEVEL_SRC := $(addprefix softgpu/ptx/,ops_int.c ops_bits.c ops_float.c ops_half.c ops_compare.c ops_convert.c ops_memory.c ops_warp.c \
-	ops_tensor.c ops_wmma.c ops_whole.c ops_whole_memory.c)
+	ops_tensor.c ops_wmma.c ops_whole.c ops_whole_fused.c ops_whole_memory.c)
 PTX_SRC += $(filter-out $(PTX_LEVEL_SRC),$(wildcard softgpu/ptx/ops_*.c))
 
 PTX_OBJ := $(PTX_SRC:softgpu/ptx/%.c=$(B)/softgpu/ptx/%.o) \

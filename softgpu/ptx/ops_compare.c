@@ -195,30 +195,45 @@ static inline bool same_sign(s64 d, s64 a, s64 b, const struct wins *i, s64 leas
 
 /* Sources in lane 0: equal for all lanes, or each a base and a step. */
 #define WHOLE_SETP(op, expr, imm_, T, ...)                                                                                       \
-	WHOLE(s_##op##_##T)                                                                                                      \
+	static inline u32 s_bits_##op##_##T(const struct wins *i, const u8 *regs)                                                \
 	{                                                                                                                        \
 		const T a = *WARG(const T, 1), b = *WARG(const T, 2);                                                            \
-		*WARG(u32, 0) = (expr) ? FULL : 0;                                                                               \
+		return (expr) ? FULL : 0;                                                                                        \
+	}                                                                                                                        \
+	WHOLE(s_##op##_##T)                                                                                                      \
+	{                                                                                                                        \
+		*WARG(u32, 0) = s_bits_##op##_##T(i, regs);                                                                      \
 		NEXT;                                                                                                            \
 	}
 #define WHOLE_STEP(op, expr, imm_, T, UT)                                                                                        \
-	WHOLE(x_##op##_##T)                                                                                                      \
+	static inline u32 x_bits_##op##_##T(const struct wins *i, const u8 *regs)                                                \
 	{                                                                                                                        \
 		const UT a0 = *WARG(const UT, 1), b0 = *WARG(const UT, 2);                                                       \
 		const UT as = (UT)(s64)i->step, bs = (UT)(s64)i->step2;                                                          \
 		_Alignas(32) s8 t[WARP];                                                                                         \
 		if (sizeof(T) == 4 && same_sign((s64)(T)a0 - (s64)(T)b0, (s64)(T)a0, (s64)(T)b0, i, (s64)(T)INT32_MIN)) {        \
 			const T a = (T)a0, b = (T)b0;                                                                            \
-			*WARG(u32, 0) = (expr) ? FULL : 0;                                                                       \
-			NEXT;                                                                                                    \
+			return (expr) ? FULL : 0;                                                                                \
 		}                                                                                                                \
 		LANES                                                                                                            \
 		{                                                                                                                \
 			const T a = (T)(a0 + (UT)l * as), b = (T)(b0 + (UT)l * bs);                                              \
 			t[l] = (expr) ? -1 : 0;                                                                                  \
 		}                                                                                                                \
-		*WARG(u32, 0) = gather_bits(t);                                                                                  \
+		return gather_bits(t);                                                                                           \
+	}                                                                                                                        \
+	WHOLE(x_##op##_##T)                                                                                                      \
+	{                                                                                                                        \
+		*WARG(u32, 0) = x_bits_##op##_##T(i, regs);                                                                      \
 		NEXT;                                                                                                            \
+	}
+/* And the branch on the result; r[5]: a back-edge */
+#define WHOLE_COMPARE_BRANCH(op, expr, imm_, T, k)                                                                               \
+	WHOLE(k##b_##op##_##T)                                                                                                   \
+	{                                                                                                                        \
+		const u32 r = k##_bits_##op##_##T(i, regs);                                                                      \
+		*WARG(u32, 0) = r;                                                                                               \
+		WHOLE_BRANCH(r, i->r[5]);                                                                                        \
 	}
 INT_OPS(WHOLE_SETP, u32)
 INT_OPS(WHOLE_SETP, s32)
@@ -229,6 +244,9 @@ INT_OPS(WHOLE_STEP, u32, u32)
 INT_OPS(WHOLE_STEP, s32, u32)
 INT_OPS(WHOLE_STEP, u64, u64)
 INT_OPS(WHOLE_STEP, s64, u64)
+#define COMPARE_BRANCHES(X) X(s32, s) X(s32, x) X(u32, s) X(u32, x) X(s64, s) X(u64, s)
+#define CB_FUNC(T, k)	    INT_OPS(WHOLE_COMPARE_BRANCH, T, k)
+COMPARE_BRANCHES(CB_FUNC)
 
 #define W_INT(op, expr, imm_, T) {"setp." #op "." #T, s_##op##_##T, NULL, x_##op##_##T, NULL},
 #define W_FLT(op, expr, imm_, T) {"setp." #op "." #T, s_##op##_##T, NULL, NULL, NULL},
@@ -236,4 +254,12 @@ INT_OPS(WHOLE_STEP, s64, u64)
 WHOLE_TABLE(compare) = {
 	INT_OPS(W_INT, u32) INT_OPS(W_INT, s32) INT_OPS(W_INT, u64) INT_OPS(W_INT, s64)
 		FLOAT_OPS(W_FLT, f32){NULL, NULL, NULL, NULL, NULL},
+};
+
+#define CB_ROW(op, expr, imm_, T, k) {k##_##op##_##T, k##b_##op##_##T},
+#define CB_ROWS(T, k)		     INT_OPS(CB_ROW, T, k)
+#define BRANCHES(level)		     PASTE3(ptx_whole_, branches, level)
+
+const struct whole_pair BRANCHES(LEVEL)[] = {
+	COMPARE_BRANCHES(CB_ROWS){NULL, NULL},
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole-warp handlers that belong to no opcode: control, the way to the general handlers, lane 0 to all lanes. */
-#include "softgpu/ptx/ops_memory.h"
 #include "softgpu/ptx/whole_handlers.h"
 
 WHOLE(general)
@@ -96,27 +95,9 @@ WHOLE(param64)
 	NEXT;
 }
 
-/*
- * Row times column in shared memory, step by step: d = [a] · [b] + c with one address for all lanes and consecutive
- * ones. The two offsets are in imm.
- */
-WHOLE(fma_shared)
-{
-	const u32 a = *WARG(const u32, 4) + (u32)i->imm, b = *WARG(const u32, 5) + (u32)(i->imm >> 32);
-	f32 *D = VARG(f32, 0);
-	const f32 *C = VARG(const f32, 3);
-
-	if (!shared_ok(w, a, 4, 4) || !shared_ok(w, b, 4 * WARP, 4))
-		LEAVE(WHOLE_SLOW);
-	const f32 x = *(const f32 *)(w->shared + a), *y = (const f32 *)(w->shared + b);
-
-	IVDEP LANES D[l] = __builtin_fmaf(x, y[l], C[l]);
-	NEXT;
-}
-
 WHOLE(jump)
 {
-	GO(i + i->step2);
+	GO(i + i->r[6]);
 }
 
 /* The scheduler looks around now and then, as at back-edges of the general form: see back_edge in exec.c. */
@@ -124,31 +105,17 @@ WHOLE(jump_back)
 {
 	if (__builtin_expect(!(++w->edges % EDGES_ROTATE), 0))
 		LEAVE(WHOLE_EDGE);
-	GO(i + i->step2);
+	GO(i + i->r[6]);
 }
 
 WHOLE(branch)
 {
-	u32 p = *WARG(const u32, 7) ^ (u32)i->imm;
-
-	if (p == FULL)
-		GO(i + i->step2);
-	if (p)
-		LEAVE(WHOLE_SLOW);
-	NEXT;
+	WHOLE_BRANCH(*WARG(const u32, 7), false);
 }
 
 WHOLE(branch_back)
 {
-	u32 p = *WARG(const u32, 7) ^ (u32)i->imm;
-
-	if (!p)
-		NEXT;
-	if (p != FULL)
-		LEAVE(WHOLE_SLOW);
-	if (__builtin_expect(!(++w->edges % EDGES_ROTATE), 0))
-		LEAVE(WHOLE_EDGE);
-	GO(i + i->step2);
+	WHOLE_BRANCH(*WARG(const u32, 7), true);
 }
 
 WHOLE(control)
@@ -171,26 +138,11 @@ WHOLE(end)
 #define SPECIAL(level) PASTE3(ptx_whole_, special, level)
 
 const whole_fn SPECIAL(LEVEL)[] = {
-	[WS_GENERAL] = general,
-	[WS_LANE0] = lane0,
-	[WS_GUARDED] = guarded,
-	[WS_SPREAD16] = spread16,
-	[WS_SPREAD32] = spread32,
-	[WS_SPREAD64] = spread64,
-	[WS_NO_WRAP_S] = no_wrap_s,
-	[WS_NO_WRAP_U] = no_wrap_u,
-	[WS_TID] = tid,
-	[WS_CTAID] = ctaid,
-	[WS_NTID] = ntid,
-	[WS_NCTAID] = nctaid,
-	[WS_PARAM32] = param32,
-	[WS_PARAM64] = param64,
-	[WS_FMA_SHARED] = fma_shared,
-	[WS_JUMP] = jump,
-	[WS_JUMP_BACK] = jump_back,
-	[WS_BRANCH] = branch,
-	[WS_BRANCH_BACK] = branch_back,
-	[WS_CONTROL] = control,
-	[WS_SLOW] = slow,
-	[WS_END] = end,
+	[WS_GENERAL] = general,	    [WS_LANE0] = lane0,		[WS_GUARDED] = guarded,
+	[WS_SPREAD16] = spread16,   [WS_SPREAD32] = spread32,	[WS_SPREAD64] = spread64,
+	[WS_NO_WRAP_S] = no_wrap_s, [WS_NO_WRAP_U] = no_wrap_u, [WS_TID] = tid,
+	[WS_CTAID] = ctaid,	    [WS_NTID] = ntid,		[WS_NCTAID] = nctaid,
+	[WS_PARAM32] = param32,	    [WS_PARAM64] = param64,	[WS_JUMP] = jump,
+	[WS_JUMP_BACK] = jump_back, [WS_BRANCH] = branch,	[WS_BRANCH_BACK] = branch_back,
+	[WS_CONTROL] = control,	    [WS_SLOW] = slow,		[WS_END] = end,
 };

@@ -26,7 +26,7 @@ struct wins {
 	s32 r[NREGS];
 	u64 imm;
 	const struct ins *i;
-	s32 step, step2; /* of operands that are kept as a base and a step; step2 also: relative target of a branch */
+	s32 step, step2; /* of operands that are kept as a base and a step */
 };
 _Static_assert(sizeof(struct wins) == 64, "an instruction fills a cache line");
 
@@ -85,8 +85,7 @@ enum whole_special {
 	WS_NCTAID,
 	WS_PARAM32, /* imm: offset in the launch's parameters */
 	WS_PARAM64,
-	WS_FMA_SHARED, /* see fuse_fma */
-	WS_JUMP,
+	WS_JUMP, /* r[6]: relative target */
 	WS_JUMP_BACK,
 	WS_BRANCH,
 	WS_BRANCH_BACK,
@@ -96,6 +95,25 @@ enum whole_special {
 	WS_COUNT
 };
 extern const whole_fn ptx_whole_special_v2[], ptx_whole_special_v3[], ptx_whole_special_v4[];
+
+/* Several in one: see whole_fuse.c. */
+enum whole_fused {
+	WF_FMA_SHARED,
+	WF_THREAD_NUMBER,
+	WF_WIDEN_MUL_S,
+	WF_WIDEN_MUL_U,
+	WF_SUM_LOAD32, /* these four in the order of known.access */
+	WF_SUM_LOAD64,
+	WF_SUM_STORE32,
+	WF_SUM_STORE64,
+};
+extern const whole_fn ptx_whole_fused_v2[], ptx_whole_fused_v3[], ptx_whole_fused_v4[];
+
+/* A comparison, and it with the branch on its result; the last has no first. */
+struct whole_pair {
+	whole_fn first, fused;
+};
+extern const struct whole_pair ptx_whole_branches_v2[], ptx_whole_branches_v3[], ptx_whole_branches_v4[];
 
 /* whole_emit.c: the whole-warp form of a kernel for a shape of blocks, built when first asked for; NULL: it has none. */
 const struct whole *ptx_whole_get(struct ptx_func *f, u32 shape);

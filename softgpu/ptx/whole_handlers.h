@@ -34,6 +34,19 @@
 		return NULL;                                                                                                     \
 	} while (0)
 
+/* Ends a handler with the branch on @pred; a back-edge (@back) may leave, so that the scheduler looks around now and then. */
+#define WHOLE_BRANCH(pred, back)                                                                                                 \
+	do {                                                                                                                     \
+		const u32 taken_ = (pred) ^ (u32)i->imm;                                                                         \
+		if (!taken_)                                                                                                     \
+			NEXT;                                                                                                    \
+		if (taken_ != FULL)                                                                                              \
+			LEAVE(WHOLE_SLOW);                                                                                       \
+		if ((back) && __builtin_expect(!(++w->edges % EDGES_ROTATE), 0))                                                 \
+			LEAVE(WHOLE_EDGE);                                                                                       \
+		GO(i + i->r[6]);                                                                                                 \
+	} while (0)
+
 /* The .def files, read once more: OP lines become a handler of lane 0 and one of all lanes. */
 #define WHOLE_FUNC(nm, forms, sig, DT, AT, BT, CT, ...)                                                                          \
 	WHOLE(s_##nm)                                                                                                            \
