@@ -28,6 +28,7 @@ struct ptxlink {
 	struct symbol *bucket[BUCKETS];
 	struct symbol **work; /* live ones whose definition was not looked at */
 	size_t nwork, work_room;
+	unsigned max_regs;
 	FILE *out;
 	bool no_memory;
 };
@@ -77,6 +78,11 @@ int ptxlink_add(struct ptxlink *l, char *text, bool library, char *log, size_t l
 		t->unit = l->nunits;
 	l->unit[l->nunits++].library = library;
 	return 0;
+}
+
+void ptxlink_limit_registers(struct ptxlink *l, unsigned n)
+{
+	l->max_regs = n;
 }
 
 bool ptxlink_last_is_whole(const struct ptxlink *l)
@@ -231,9 +237,25 @@ static void write_text(struct ptxlink *l, unsigned unit, const char *s, const ch
 	fwrite(done, 1, end - done, l->out);
 }
 
+static bool says_registers(const struct stmt *t)
+{
+	struct ptx_token tok;
+
+	for (const char *at = t->s; (at = ptx_token(at, t->body, &tok));)
+		if (tok.kind == TOK_DIRECTIVE && tok.len == strlen(".maxnreg") && !memcmp(tok.s, ".maxnreg", tok.len))
+			return true;
+	return false;
+}
+
 static void write_stmt(struct ptxlink *l, const struct stmt *t)
 {
-	write_text(l, t->unit, t->s, t->end);
+	if (l->max_regs && t->what == STMT_ENTRY && t->body && !says_registers(t)) {
+		write_text(l, t->unit, t->s, t->body);
+		fprintf(l->out, ".maxnreg %u\n", l->max_regs);
+		write_text(l, t->unit, t->body, t->end);
+	} else {
+		write_text(l, t->unit, t->s, t->end);
+	}
 	fputc('\n', l->out);
 }
 

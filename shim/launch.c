@@ -63,12 +63,13 @@ static int check_shape(const struct device *d, const struct func *f, const CUlau
 	if (g->sharedMemBytes > INT32_MAX ||
 	    (shared > room && (int64_t)g->sharedMemBytes > f->attrs[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 &&
-	    threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
-		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	/* Too many threads for the registers is one thing, more than the kernel's launch bounds another. */
 	regs = f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 ? f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] * threads : 0;
 	if (regs > (uint64_t)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, INT32_MAX))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 &&
+	    threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
+		return CUDA_ERROR_INVALID_VALUE;
 	return 0;
 }
 

@@ -99,6 +99,8 @@ static CUresult check_shape(const CUlaunchConfig *c, const struct function *f, b
 		return CUDA_ERROR_INVALID_VALUE;
 	if (f->info->shared_bytes > SMEM_BLOCK_OPTIN)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (threads > f->info->max_threads)
+		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
 	if (threads > (unsigned int)most)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;

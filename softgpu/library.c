@@ -19,6 +19,7 @@ struct library {
 	struct obj obj;
 	char *text; /* PTX, for the contexts after the first */
 	size_t bytes;
+	uintptr_t max_regs;
 	size_t nkernels;
 	struct kernel **kernels; /* one reference each */
 	pthread_mutex_t lock;	 /* instances */
@@ -114,8 +115,13 @@ static CUresult instance_of(struct library *l, struct ctx *c, struct module **ou
 	for (i = l->instances; i; i = i->next)
 		if (!i->ctx)
 			break;
-	if (!i)
-		i = instance_new(l, NULL, c->dev, &r);
+	if (!i) {
+		const CUjit_option limit = CU_JIT_MAX_REGISTERS;
+		void *value = (void *)l->max_regs;
+		const struct jit_options jit = {.n = 1, .option = &limit, .value = &value};
+
+		i = instance_new(l, &jit, c->dev, &r);
+	}
 	if (!i)
 		return r;
 	TRY(module_bind(i->module, c));
@@ -169,6 +175,9 @@ static CUresult load(CUlibrary *library, const void *code, size_t len, const str
 		obj_put(&l->obj);
 		return r;
 	}
+	for (unsigned int n = 0; n < jit->n; n++)
+		if (jit->option && jit->value && jit->option[n] == CU_JIT_MAX_REGISTERS)
+			l->max_regs = (uintptr_t)jit->value[n];
 	/* The first instance tells what the library has; the first context that asks gets it. */
 	ctx_resolve(NULL, &c);
 	i = instance_new(l, jit, c ? c->dev : &softgpu_device[0], &r);

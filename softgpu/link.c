@@ -78,6 +78,9 @@ CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **value, CUl
 			l->told[option[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES] = &value[i];
 		}
 	}
+	for (unsigned int i = 0; l->units && i < n; i++)
+		if (option[i] == CU_JIT_MAX_REGISTERS)
+			ptxlink_limit_registers(l->units, (unsigned int)(uintptr_t)value[i]);
 	for (int which = 0; which < 2; which++)
 		if (l->log[which] && l->room[which])
 			l->log[which][0] = 0;

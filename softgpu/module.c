@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Modules: loading an image into a context, its functions and globals, the JIT's options and logs. */
 #include "softgpu/library.h"
+#include "softgpu/ptx/regs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -158,7 +159,7 @@ static CUresult jit_check(const struct jit_options *jit)
 		return CUDA_SUCCESS;
 	if (!jit->option || !jit->value)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* All that is known: register limits, optimisation and debug options are hints that an interpreter has no use for. */
+	/* All that is known: optimisation and debug options are hints that an interpreter has no use for. */
 	for (unsigned int i = 0; i < jit->n; i++)
 		if ((unsigned int)jit->option[i] >= CU_JIT_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -191,6 +192,7 @@ CUresult module_load(const void *image, size_t len, const struct jit_options *ji
 		free(m);
 	} else {
 		m->dev = d;
+		ptx_module_limit_registers(m->ptx, (uint32_t)(uintptr_t)jit_value(jit, CU_JIT_MAX_REGISTERS, &at));
 		if (ptx_module_has_heap(m->ptx))
 			atomic_fetch_add(&d->heaps, 1);
 		r = add_functions(m);

@@ -57,7 +57,7 @@ $(B)/tests/libnulldrv.so: $(NULLDRV_OBJS) $(SOFTGPU_B)/exports.map
 
 ALL += $(B)/tests/libnulldrv.so
 
-SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_array drv_texture drv_graph drv_ipc
+SOFTGPU_TESTS := drv_basic drv_memory drv_vmm drv_stream drv_devices drv_module drv_order drv_array drv_texture drv_graph drv_ipc drv_jit
 
 $(SOFTGPU_TESTS:%=$(B)/tests/softgpu-%): $(B)/tests/softgpu-%: tests/softgpu/%.c $(B)/lib/libsoftgpu.so
 	@mkdir -p $(@D)

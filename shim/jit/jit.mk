@@ -8,7 +8,7 @@ $(B)/shim/jit/%.o: shim/jit/%.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 $(B)/lib/libnvrtc.so.13: $(B)/shim/jit/nvrtc.o
-$(B)/lib/libnvJitLink.so.13: $(B)/shim/jit/nvjitlink.o $(patsubst %,$(B)/lib/%.o,fatbin objfile ptxlink ptxscan)
+$(B)/lib/libnvJitLink.so.13: $(B)/shim/jit/nvjitlink.o $(B)/shim/jit/lto.o $(patsubst %,$(B)/lib/%.o,fatbin objfile ptxlink ptxscan)
 
 $(JIT_LIBS): $(B)/shim/jit/genuine.o shim/jit/nvrtc.map shim/jit/nvjitlink.map
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include "lib/objfile.h"
 #include "lib/ptxlink.h"
 #include "shim/jit/genuine.h"
+#include "shim/jit/lto.h"
 
 struct genuine genuine = {.soname = "libnvJitLink.so.13", .once = PTHREAD_ONCE_INIT};
 
@@ -17,6 +18,9 @@ enum { INPUT_OBJECT = 5, INPUT_LIBRARY, INPUT_INDEX, INPUT_ANY = 10 };
 
 struct nvJitLink {
 	struct ptxlink *units;
+	struct lto *lto; /* from the first input of that kind on */
+	char **options;
+	uint32_t n_options;
 	unsigned arch; /* 80 for sm_80 */
 	char *text;    /* linked */
 	size_t bytes;  /* with its NUL */
@@ -43,27 +47,49 @@ struct nvJitLink {
 
 FORWARD(__nvJitLinkAPI, INTERNAL)
 
+static void release(struct nvJitLink *l)
+{
+	for (uint32_t i = 0; l->options && i < l->n_options; i++)
+		free(l->options[i]);
+	free(l->options);
+	lto_free(l->lto);
+	ptxlink_free(l->units);
+	free(l->text);
+	free(l);
+}
+
+static bool keep_options(struct nvJitLink *l, uint32_t n, const char *const *options)
+{
+	l->options = calloc(n + 1, sizeof(*l->options));
+	for (; l->options && l->n_options < n; l->n_options++)
+		if (!(l->options[l->n_options] = strdup(options[l->n_options])))
+			return false;
+	return l->options;
+}
+
 BOTH(int, nvJitLinkCreate, (struct nvJitLink * *handle, uint32_t n, const char *const *options), (handle, n, options))
 int nvJitLinkCreate(struct nvJitLink **handle, uint32_t n, const char *const *options)
 {
 	struct nvJitLink *l;
-	unsigned arch = 0;
+	unsigned arch = 0, regs = 0;
 
 	UNLESS_SOFT(nvJitLinkCreate, (struct nvJitLink **, uint32_t, const char *const *), (handle, n, options));
 	if (!handle || (n && !options))
 		return NULL_INPUT;
 	for (uint32_t i = 0; i < n; i++)
-		if (sscanf(options[i], "-arch=sm_%u", &arch) != 1)
-			sscanf(options[i], "-arch=compute_%u", &arch);
+		if (sscanf(options[i], "-arch=sm_%u", &arch) != 1 && sscanf(options[i], "-arch=compute_%u", &arch) != 1)
+			sscanf(options[i], "-maxrregcount=%u", &regs);
 	if (!arch)
 		return MISSING_ARCH;
 	l = calloc(1, sizeof(*l));
-	if (l)
-		l->units = ptxlink_new();
-	if (!l || !l->units) {
-		free(l);
+	if (!l)
+		return INTERNAL;
+	l->units = ptxlink_new();
+	if (!l->units || !keep_options(l, n, options)) {
+		release(l);
 		return INTERNAL;
 	}
+	ptxlink_limit_registers(l->units, regs);
 	l->arch = arch;
 	*handle = l;
 	return SUCCESS;
@@ -75,9 +101,7 @@ int nvJitLinkDestroy(struct nvJitLink **handle)
 	UNLESS_SOFT(nvJitLinkDestroy, (struct nvJitLink **), (handle));
 	if (!handle || !*handle)
 		return NULL_INPUT;
-	ptxlink_free((*handle)->units);
-	free((*handle)->text);
-	free(*handle);
+	release(*handle);
 	*handle = NULL;
 	return SUCCESS;
 }
@@ -120,6 +144,35 @@ static int add_fatbin(void *arg, const void *data, size_t bytes)
 	return add_text(in, text);
 }
 
+/* For a failure of NVIDIA's linker. */
+static int lto_failed(struct nvJitLink *l, int r)
+{
+	if (r && l->lto)
+		lto_log(l->lto, l->log, sizeof(l->log));
+	return r;
+}
+
+static int add_lto(struct nvJitLink *l, const void *data, size_t bytes, const char *name)
+{
+	int r = l->lto ? SUCCESS : lto_new(&l->lto, l->n_options, (const char *const *)l->options);
+
+	return lto_failed(l, r ? r : lto_add(l->lto, data, bytes, name));
+}
+
+/* All link-time-optimised code becomes one more text. */
+static int finish_lto(struct nvJitLink *l)
+{
+	struct input in = {.l = l, .name = "link-time-optimised code"};
+	char *text;
+	int r = l->lto ? lto_failed(l, lto_ptx(l->lto, &text)) : SUCCESS;
+
+	if (r || !l->lto)
+		return r;
+	lto_free(l->lto);
+	l->lto = NULL;
+	return add_text(&in, text);
+}
+
 BOTH(int, nvJitLinkAddData, (struct nvJitLink * l, int type, const void *data, size_t size, const char *name),
      (l, type, data, size, name))
 int nvJitLinkAddData(struct nvJitLink *l, int type, const void *data, size_t size, const char *name)
@@ -142,6 +195,8 @@ int nvJitLinkAddData(struct nvJitLink *l, int type, const void *data, size_t siz
 	case IMAGE_FATBIN:
 		return add_fatbin(&in, data, size);
 	default:
+		if (lto_is(data, size))
+			return add_lto(l, data, size, in.name);
 		snprintf(l->log, sizeof(l->log), "%s: this is not PTX, and a soft GPU runs nothing else", in.name);
 		return INVALID_INPUT;
 	}
@@ -176,11 +231,16 @@ int nvJitLinkAddFile(struct nvJitLink *l, int type, const char *path)
 BOTH(int, nvJitLinkComplete, (struct nvJitLink * l), (l))
 int nvJitLinkComplete(struct nvJitLink *l)
 {
+	int r;
+
 	UNLESS_SOFT(nvJitLinkComplete, (struct nvJitLink *), (l));
 	if (!l)
 		return NULL_INPUT;
 	if (l->text)
 		return SUCCESS;
+	r = finish_lto(l);
+	if (r)
+		return r;
 	if (ptxlink_join(l->units, &l->text, &l->bytes, l->log, sizeof(l->log))) {
 		l->text = NULL;
 		if (!*l->log)

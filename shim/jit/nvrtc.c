@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* libnvrtc.so.13: NVIDIA's compiler, which is asked for PTX where the program asks for what a soft GPU cannot run. */
+/* libnvrtc.so.13: NVIDIA's compiler, which is asked for PTX where the program asks for machine code and the GPU is a soft one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,8 @@ FORWARD(nvrtcCreateProgram, FAILS)
 FORWARD(nvrtcDestroyProgram, FAILS)
 FORWARD(nvrtcGetPTXSize, FAILS)
 FORWARD(nvrtcGetPTX, FAILS)
+FORWARD(nvrtcGetLTOIRSize, FAILS)
+FORWARD(nvrtcGetLTOIR, FAILS)
 FORWARD(nvrtcGetOptiXIRSize, FAILS)
 FORWARD(nvrtcGetOptiXIR, FAILS)
 FORWARD(nvrtcGetProgramLogSize, FAILS)
@@ -34,7 +36,7 @@ FORWARD(nvrtcGetPCHHeapSizeRequired, FAILS)
 FORWARD(nvrtcSetFlowCallback, FAILS)
 FORWARD(__nvrtcCPEx, FAILS)
 
-/* Machine code and LTO code are PTX there: both are read as such, and PTX can be linked (nvjitlink.c). */
+/* Machine code is PTX there. LTO code stays what it is: nvjitlink.c makes PTX of it. */
 #define AS_PTX(name, ptx)                                                                                                        \
 	JIT_API int name(nvrtcProgram prog, void *out);                                                                          \
 	int name(nvrtcProgram prog, void *out)                                                                                   \
@@ -45,8 +47,6 @@ FORWARD(__nvrtcCPEx, FAILS)
 
 AS_PTX(nvrtcGetCUBINSize, "nvrtcGetPTXSize")
 AS_PTX(nvrtcGetCUBIN, "nvrtcGetPTX")
-AS_PTX(nvrtcGetLTOIRSize, "nvrtcGetPTXSize")
-AS_PTX(nvrtcGetLTOIR, "nvrtcGetPTX")
 
 static const char *value_of(const char *option, const char *name)
 {
@@ -62,11 +62,18 @@ static const char *translate(const char *option, char **owned)
 
 	if (!arch)
 		arch = value_of(option, "-arch");
-	if (!strcmp(option, "-dlto") || !strcmp(option, "--dlto") || !strcmp(option, "--dlink-time-opt"))
-		return "--relocatable-device-code=true";
 	if (!arch || strncmp(arch, "sm_", 3) || asprintf(owned, "--gpu-architecture=compute_%s", arch + 3) < 0)
 		return option;
 	return *owned;
+}
+
+static bool asks_lto(int n, const char *const *options)
+{
+	for (int i = 0; i < n; i++)
+		if (options[i] &&
+		    (!strcmp(options[i], "-dlto") || !strcmp(options[i], "--dlto") || !strcmp(options[i], "--dlink-time-opt")))
+			return true;
+	return false;
 }
 
 JIT_API int nvrtcCompileProgram(nvrtcProgram prog, int n, const char *const *options);
@@ -80,7 +87,7 @@ int nvrtcCompileProgram(nvrtcProgram prog, int n, const char *const *options)
 
 	if (!real)
 		return FAILS;
-	if (n <= 0 || !options || !jit_wants_ptx())
+	if (n <= 0 || !options || asks_lto(n, options) || !jit_wants_ptx())
 		return real(prog, n, options);
 	list = calloc(n, sizeof(*list));
 	owned = calloc(n, sizeof(*owned));

@@ -93,7 +93,7 @@ struct func_ast {
 	u32 nregs, cregs;
 	struct pins *ins;
 	u32 nins, cins;
-	u32 max_threads, line_end;
+	u32 max_threads, max_regs, line_end; /* max_regs 0: as many as there are */
 	u32 cluster[3], max_cluster;
 	bool explicit_cluster, blocks_are_clusters;
 	bool calls; /* contains a call */
@@ -156,6 +156,8 @@ bool accept_word(struct load *ld, const char *w);
 u64 parse_u64(struct load *ld);
 struct sym *parse_var(struct load *ld, enum space space, bool param_list);
 void parse_module(struct load *ld);
+/* After parse_module(): cudaCGSynchronize and what goes with it, where the text names them. */
+void coop_functions(struct load *ld);
 void parse_func(struct load *ld, bool entry, bool is_extern, bool weak);
 void parse_body(struct load *ld);
 void parse_proto(struct load *ld, const char *name, u32 len);

@@ -10,6 +10,8 @@
 #include "softgpu/ptx/texture.h"
 #include "softgpu/ptx/whole.h"
 
+#define SHARED_UNIT 128u /* bytes, from compute capability 8.0 on (PTX ISA, %total_smem_size) */
+
 /*
  * A worker runs a block to its end before it takes the next. A block that keeps yielding (it spins, perhaps on
  * what a later block will write) gets company: after PATIENCE such turns another block becomes resident, and
@@ -460,7 +462,8 @@ enum ptx_status ptx_run_grid(struct ptx_func *f, const struct ptx_launch *p, str
 	l.nblocks = (u64)p->grid[0] * p->grid[1] * p->grid[2];
 	l.nthreads = (u32)threads;
 	l.nwarps = (l.nthreads + WARP - 1) / WARP;
-	l.shared_bytes = f->shared_static + p->dyn_shared;
+	/* A GPU gives it out in units, and compilers read to a unit's end. */
+	l.shared_bytes = (f->shared_static + p->dyn_shared + SHARED_UNIT - 1) & ~(SHARED_UNIT - 1);
 	l.grid_id = atomic_fetch_add(&grid_ids, 1) + 1;
 	l.local_stride = (f->info.local_bytes + 15) & ~15u;
 	l.width = p->threads ? p->threads : 1;

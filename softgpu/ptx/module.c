@@ -208,7 +208,8 @@ static void place_dynamic(struct load *ld, u64 at)
 			v->addr = at;
 }
 
-static u64 place_kernel_shared(struct load *ld, struct func_ast *f, u64 common)
+/* What it takes up to where dynamic shared memory may begin; *exact: without that padding. */
+static u64 place_kernel_shared(struct load *ld, struct func_ast *f, u64 common, u32 *exact)
 {
 	u64 at = has_calls(f) ? common : 0, dyn_align = 16;
 
@@ -228,6 +229,7 @@ static u64 place_kernel_shared(struct load *ld, struct func_ast *f, u64 common)
 				at = common;
 			place_used_shared(ld, op, &at, &dyn_align);
 		}
+	*exact = (u32)at;
 	return align_up(at, dyn_align);
 }
 
@@ -338,7 +340,7 @@ static void lower_all(struct load *ld)
 		dynamic_in_func |= v->space == SP_SHARED && v->unsized && v->used_in_func;
 	for (struct func_ast *f = ld->funcs; f; f = f->next)
 		if (f->has_body && f->is_entry) {
-			f->out->shared_static = (u32)place_kernel_shared(ld, f, common);
+			f->out->shared_static = (u32)place_kernel_shared(ld, f, common, &f->out->info.shared_bytes);
 			if (f->out->shared_static > widest)
 				widest = f->out->shared_static;
 		}
@@ -346,11 +348,10 @@ static void lower_all(struct load *ld)
 		if (!f->has_body)
 			continue;
 		if (f->is_entry) {
-			place_kernel_shared(ld, f, common);
+			place_kernel_shared(ld, f, common, &f->out->info.shared_bytes);
 			if (dynamic_in_func)
-				f->out->shared_static = (u32)widest;
+				f->out->info.shared_bytes = f->out->shared_static = (u32)widest;
 			place_dynamic(ld, f->out->shared_static);
-			f->out->info.shared_bytes = f->out->shared_static;
 		} else {
 			place_dynamic(ld, widest);
 		}
@@ -361,6 +362,8 @@ static void lower_all(struct load *ld)
 	}
 	if (refused)
 		longjmp(*ld->fail, 1);
+	for (k = 0; k < m->nfuncs; k++)
+		m->funcs[k]->info.const_bytes = m->data ? (u32)(m->const_end - m->data) : 0;
 	state = load_alloc(ld, m->nfuncs);
 	for (k = 0; k < m->nfuncs; k++) {
 		bool open_ended = false;
@@ -415,6 +418,7 @@ static void load_all(struct load *ld, const char *text, size_t len)
 {
 	lex_init(&ld->lx, text, len);
 	parse_module(ld);
+	coop_functions(ld);
 	drop_device_runtime(ld);
 	scan_uses(ld);
 	place_data(ld);

@@ -124,7 +124,9 @@ static void func_directives(struct load *ld, struct func_ast *f)
 			f->explicit_cluster = true;
 		} else if (accept_word(ld, ".maxclusterrank")) {
 			f->max_cluster = (u32)parse_u64(ld);
-		} else if (accept_word(ld, ".minnctapersm") || accept_word(ld, ".maxnctapersm") || accept_word(ld, ".maxnreg") ||
+		} else if (accept_word(ld, ".maxnreg")) {
+			f->max_regs = (u32)parse_u64(ld);
+		} else if (accept_word(ld, ".minnctapersm") || accept_word(ld, ".maxnctapersm") ||
 			   accept_word(ld, ".abi_preserve") || accept_word(ld, ".abi_preserve_control")) {
 			parse_u64(ld);
 		} else if (accept_word(ld, ".reqnctapercluster")) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "softgpu/ptx/lower.h"
+#include "softgpu/ptx/regs.h"
 
 /*
  * A slot holds one element for each lane, and slots of different element sizes never share memory: lanes of
@@ -210,18 +211,33 @@ static void scan(struct live *lv, u32 *slot, u32 used[RC_COUNT])
 	}
 }
 
+#define FEWEST_REGS 16u /* a smaller limit counts as this one */
+
+static u32 limited(u32 regs, u32 limit)
+{
+	if (limit && limit < FEWEST_REGS)
+		limit = FEWEST_REGS;
+	return limit && regs > limit ? limit : regs;
+}
+
 /*
  * What a compiler for a GPU might need, from our slots, which are more than that: its classes of registers share one file, and it
  * spills rather than keep a block of the size that the kernel allows from running. So no launch fails for registers here.
  */
-static u32 estimate(const u32 used[RC_COUNT], u32 max_threads)
+static u32 estimate(const u32 used[RC_COUNT], u32 max_threads, u32 max_regs)
 {
 	u32 want = used[RC_32] + 2 * used[RC_64] + (used[RC_16] + 1) / 2 + 2;
 	u32 warps = (max_threads + 31) / 32;
 	u32 cap = warps ? 65536 / (warps * 32) & ~7u : 255;
 
 	cap = cap < 255 ? cap : 255;
-	return want < cap ? want : cap;
+	return limited(want < cap ? want : cap, max_regs);
+}
+
+void ptx_module_limit_registers(struct ptx_module *m, u32 n)
+{
+	for (u32 k = 0; k < m->nfuncs; k++)
+		m->funcs[k]->info.regs = limited(m->funcs[k]->info.regs, n);
 }
 
 void lower_slots(struct lower *lo)
@@ -243,7 +259,7 @@ void lower_slots(struct lower *lo)
 		load_fail(lo->ld, PTX_UNSUPPORTED, lo->ast->line, "function '%s' needs too many registers", lo->ast->name);
 	lo->f->reg_base[RC_COUNT] = (u32)at;
 	lo->f->frame_regs = at ? (u32)at : 64;
-	lo->f->info.regs = estimate(used, lo->ast->max_threads);
+	lo->f->info.regs = estimate(used, lo->ast->max_threads, lo->ast->max_regs);
 	for (u32 r = 0; r < lo->nregs; r++)
 		if (lo->cls[r] < RC_COUNT)
 			slot[r] = (u32)(base[lo->cls[r]] + (u64)slot[r] * bytes[lo->cls[r]]);

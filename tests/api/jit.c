@@ -43,7 +43,7 @@ static void has_kernel(const void *image, const char *name)
 
 static void compiler(void)
 {
-	const char *options[] = {"--gpu-architecture=sm_80", "-DX=1", "-dlto"};
+	const char *options[] = {"--gpu-architecture=sm_80", "-DX=1", "-lineinfo"}, *lto[] = {"-arch=sm_80", "-dlto"};
 	char log[256];
 	void *prog;
 	size_t n;
@@ -52,7 +52,7 @@ static void compiler(void)
 	is_int(nvrtcCreateProgram(&prog, "", "", 3, NULL, NULL), 0, "one with six arguments, too");
 	is_int(nvrtcCompileProgram(prog, 3, options), 0, "compiled");
 	is_int(nvrtcGetProgramLog(prog, log), 0, "its log");
-	is_str(log, "--gpu-architecture=compute_80 -DX=1 --relocatable-device-code=true ", "the soft GPU's PTX is asked for");
+	is_str(log, "--gpu-architecture=compute_80 -DX=1 -lineinfo ", "the soft GPU's PTX is asked for");
 	is_int(nvrtcCompileProgram(prog, 1, (const char *[]){"-arch=sm_121a"}), 0, "compiled");
 	nvrtcGetProgramLog(prog, log);
 	is_str(log, "--gpu-architecture=compute_121a ", "by its other name");
@@ -63,9 +63,12 @@ static void compiler(void)
 	ok(n > 0 && n < sizeof(code), "%zu bytes", n);
 	is_int(nvrtcGetCUBIN(prog, code), 0, "the cubin");
 	has_kernel(code, "compiled");
-	is_int(nvrtcGetLTOIRSize(prog, &n), 0, "the LTO code's size");
-	is_int(nvrtcGetLTOIR(prog, code), 0, "the LTO code");
-	has_kernel(code, "compiled");
+	is_int(nvrtcCompileProgram(prog, 2, lto), 0, "compiled");
+	nvrtcGetProgramLog(prog, log);
+	is_str(log, "-arch=sm_80 -dlto ", "LTO code is asked for as it is");
+	is_int(nvrtcGetLTOIRSize(prog, &n), 0, "its size");
+	is_int(nvrtcGetLTOIR(prog, code), 0, "and it comes");
+	ok(n == 4 && !memcmp(code, "\355CN\177", 4), "as NVIDIA's library made it");
 	is_int(nvrtcGetLoweredName(prog, "x", NULL), 11, "what NVIDIA's library lacks is an error, and a line said so");
 }
 
@@ -98,11 +101,38 @@ static void linker(void)
 	is_int(nvJitLinkDestroy(&l), 10, "once only");
 }
 
+/* LTO code and PTX in one link: NVIDIA's linker makes PTX of the one, ours joins it with the other. */
+static void optimiser(void)
+{
+	static const char a[] = "\355CN\177" HEAD ".extern .func f();\n.visible .entry k()\n{\n	call f;\n	ret;\n}\n";
+	static const char b[] = HEAD ".visible .func f()\n{\n	ret;\n}\n";
+	const char *options[] = {"-arch=sm_80", "-lto", "-maxrregcount=24"};
+	size_t n;
+	void *l;
+
+	is_int(nvJitLinkCreate(&l, 3, options), 0, "nvJitLinkCreate");
+	is_int(__nvJitLinkAddData_13_0(l, 3, "\355CN\177what is this", 16, "x"), 4, "what its linker refuses");
+	is_int(nvJitLinkGetErrorLog(l, code), 0, "has a log");
+	is_str(code, "x is broken", "which is its linker's");
+	is_int(nvJitLinkDestroy(&l), 0, "nvJitLinkDestroy");
+	is_int(nvJitLinkCreate(&l, 3, options), 0, "nvJitLinkCreate");
+	is_int(__nvJitLinkAddData_13_0(l, 3, a, sizeof(a), "a"), 0, "LTO code");
+	is_int(__nvJitLinkAddData_13_0(l, 2, b, sizeof(b), "b"), 0, "PTX");
+	is_int(nvJitLinkComplete(l), 0, "linked");
+	is_int(nvJitLinkGetLinkedCubinSize(l, &n), 0, "its size");
+	ok(n > 0 && n < sizeof(code), "%zu bytes", n);
+	is_int(nvJitLinkGetLinkedCubin(l, code), 0, "the linked code");
+	has_kernel(code, "k");
+	ok(strstr(code, ".maxnreg 24\n"), "the limit of registers goes along");
+	is_int(nvJitLinkDestroy(&l), 0, "nvJitLinkDestroy");
+}
+
 int main(void)
 {
 	serve(NULL, 1);
 	primary();
 	compiler();
 	linker();
+	optimiser();
 	return tap_done();
 }

@@ -37,7 +37,7 @@ static void refused(void)
 				      bad[i].shared, NULL, p, NULL),
 		       CUDA_ERROR_INVALID_VALUE, "grid %u %u %u, block %u %u %u, shared %u", bad[i].g[0], bad[i].g[1],
 		       bad[i].g[2], bad[i].b[0], bad[i].b[1], bad[i].b[2], bad[i].shared);
-	is_cu(cuLaunchKernel(small, 1, 1, 1, 65, 1, 1, 0, NULL, p, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	is_cu(cuLaunchKernel(small, 1, 1, 1, 65, 1, 1, 0, NULL, p, NULL), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, holes, NULL), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra_short), CUDA_ERROR_INVALID_VALUE);

@@ -37,12 +37,23 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 
 $(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx $(addprefix tests/softgpu/,drv_array.c drv_texture.c texture.h texture_ref.h)
 
-# Our libnvrtc finds what stands for NVIDIA's in the program's own run path.
-$(B)/tests/fake/libnvrtc.so.13: tests/api/fake_nvrtc.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libnvrtc.so.13 -o $@ $<
+# It opens libcuda.so.1 by itself.
+$(B)/tests/api-life: | $(B)/tests/life-dl
 
-$(B)/tests/api-jit: tests/api/jit.c tests/api/serve.h $(JIT_LIBS) $(B)/lib/libcuda.so.1 | $(API_GEN) $(API_TEST_NEEDS) $(B)/tests/fake/libnvrtc.so.13
+$(B)/tests/life-dl: tests/api/life_dl.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include $(LDFLAGS) -o $@ $< -ldl -lpthread
+
+# Our libnvrtc and libnvJitLink find what stands for NVIDIA's in the program's own run path.
+FAKE_JIT := $(B)/tests/fake/libnvrtc.so.13 $(B)/tests/fake/libnvJitLink.so.13
+
+$(B)/tests/fake/libnvrtc.so.13: tests/api/fake_nvrtc.c
+$(B)/tests/fake/libnvJitLink.so.13: tests/api/fake_nvjitlink.c
+$(FAKE_JIT):
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -o $@ $<
+
+$(B)/tests/api-jit: tests/api/jit.c tests/api/serve.h $(JIT_LIBS) $(B)/lib/libcuda.so.1 | $(API_GEN) $(API_TEST_NEEDS) $(FAKE_JIT)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libnvrtc.so.13 -l:libnvJitLink.so.13 -l:libcuda.so.1 \
 		-Wl,-rpath,'$$ORIGIN/../lib:$$ORIGIN/fake'

@@ -292,7 +292,7 @@ static void launches(CUmodule m)
 	gives(cuLaunchKernel(f, 1, 65536, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
 	gives(cuLaunchKernel(f, 0x80000000u, 1, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
 	gives(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 50000, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
-	gives(cuLaunchKernel(narrow, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	gives(cuLaunchKernel(narrow, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	gives(cuLaunchCooperativeKernel(narrow, 100000, 1, 1, 64, 1, 1, 0, NULL, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	works(cuLaunchCooperativeKernel(narrow, 2, 1, 1, 64, 1, 1, 0, NULL, NULL));
 	works(cuLaunchKernel(narrow, 1, 1, 1, 64, 1, 1, 90 * 1024, NULL, NULL, NULL));
