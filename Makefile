@@ -104,6 +104,22 @@ modules:
 check-asan:
 	$(MAKE) B=$(B)/asan SANITIZE=address,undefined check-unit
 
+# Threads, fork, exit, dlclose, signals and dead servers under ThreadSanitizer. softgpu itself is built without: kernels race by
+# right, and what it shares with the server goes through locks that the sanitizer sees anyhow.
+TSAN_TESTS := $(patsubst %,api-%,life session hostfunc stream shared) $(patsubst %,server-%,lanes resume process stamps) \
+	$(patsubst %,relay_%,order cut control direct proxy hostile)
+TSAN_SOFTGPU := $(patsubst %,lib/%,libsoftgpu.so libsoftcublas.so)
+
+.PHONY: check-tsan
+check-tsan: $(TSAN_SOFTGPU:%=$(B)/%)
+	mkdir -p $(B)/tsan/lib
+	cp $(TSAN_SOFTGPU:%=$(B)/%) $(B)/tsan/lib/
+	$(MAKE) B=$(B)/tsan SANITIZE=thread $(TSAN_SOFTGPU:%=-o $(B)/tsan/%) $(TSAN_TESTS:%=$(B)/tsan/tests/%)
+	rm -f $(B)/tsan/report.*
+	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp report_thread_leaks=0 log_path=$(abspath $(B))/tsan/report" \
+		$(PROVE) --jobs 1 $(TSAN_TESTS:%=$(B)/tsan/tests/%)
+	@! grep -H '^SUMMARY' $(B)/tsan/report.* 2>/dev/null
+
 .PHONY: check-long
 check-long:
 	scripts/setup
@@ -113,9 +129,13 @@ check-long:
 list-long:
 	@printf '%s\n' $(LONG)
 
-LONG += asan fresh vm
-.PHONY: long-asan long-fresh long-vm
+LONG += asan tsan life fresh vm
+.PHONY: long-asan long-tsan long-life long-fresh long-vm
 long-asan: check-asan
+long-tsan: check-tsan
+# How programs end, 200 times each: no hang and no crash at exit.
+long-life: $(B)/tests/api-life
+	RGPU_LIFE_ROUNDS=200 prove --exec 'timeout --foreground -k 20 3500' --failures --comments $<
 long-fresh:
 	scripts/fresh demo check
 long-vm:
@@ -179,6 +199,7 @@ help:
 	@echo 'make check           set up, build, and run what CI runs (25 minutes at most)'
 	@echo 'make check-unit      the unit tests of the host alone'
 	@echo 'make check-asan      the unit tests under ASan and UBSan, in $(B)/asan'
+	@echo 'make check-tsan      the threads of shim, proxy and server under TSan, in $(B)/tsan'
 	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
 	@echo 'make bench           launches per second, calls and copies against raw TLS; softgpu against C'
 	@echo 'make modules         rgpu.ko for the two guest kernels (KERNELS=6.1 for one); kmod KDIR=… for another'

@@ -12,9 +12,10 @@ $(B)/shim/%.o: shim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
+# nodelete: threads of ours run in it, and what pthread_key_create() was given is called when others end.
 $(B)/lib/libcuda.so.1: $(SHIM_OBJS) $(B)/lib/librgpu-transport.a shim/libcuda.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic-functions -Wl,--version-script=shim/libcuda.map -Wl,-z,defs \
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -Wl,-Bsymbolic-functions -Wl,--version-script=shim/libcuda.map -Wl,-z,defs \
 		-Wl,--exclude-libs,ALL -o $@ $(SHIM_OBJS) $(B)/lib/librgpu-transport.a -lssl -lcrypto -llz4 -lzstd -lpthread -ldl
 	ln -sf libcuda.so.1 $(B)/lib/libcuda.so
 

@@ -15,8 +15,9 @@
 
 static pid_t serve_pid;
 static char serve_dir[64], serve_build[PATH_MAX];
-static char serve_other_key[96]; /* a file: another client's, which the server lets in, too */
-static const char *serve_nvml;	 /* a file of the build folder that stands for the driver's NVML; with a driver only */
+static char serve_other_key[96];	/* a file: another client's, which the server lets in, too */
+static const char *serve_nvml;		/* a file of the build folder that stands for the driver's NVML; with a driver only */
+static const char *serve_grace = "120"; /* seconds that a server which does not answer is waited for */
 
 /* A file of the build folder: the test program is in its tests/. */
 __attribute__((unused)) static const char *built(const char *name)
@@ -99,12 +100,12 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", key, NULL}), NULL, 0);
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", serve_other_key, NULL}), NULL, 0);
 	if (driver)
-		serve_pid =
-			serve_spawn(log, (const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key,
-							  "--key", serve_other_key, serve_nvml ? "--nvml" : NULL, nvml, NULL});
+		serve_pid = serve_spawn(log, (const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key,
+							      "--key", serve_other_key, "--grace", serve_grace,
+							      serve_nvml ? "--nvml" : NULL, nvml, NULL});
 	else
 		serve_pid = serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key,
-							      "--key", serve_other_key, NULL});
+							      "--key", serve_other_key, "--grace", serve_grace, NULL});
 	for (int i = 0; i < 200 && !up; i++) {
 		usleep(50000);
 		up = serve_address(log, addr, sizeof(addr));
