@@ -34,6 +34,7 @@ void graph_put(struct srv_graph **at)
 		free(g->old[i]);
 	free(g->old);
 	free(g->body);
+	free(g->cond);
 	free(g->node);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
@@ -194,7 +195,7 @@ void srv_GRAPH_BEGIN(struct srv_call *c)
 void srv_GRAPH_COND(struct srv_call *c)
 {
 	struct rep_GRAPH_COND reply = {0};
-	CUgraphConditionalHandle h = 0;
+	CUgraphConditionalHandle h = 0, *cond;
 	struct rec_GRAPH_COND a;
 	GRAPH_REF *g = NULL;
 	CUresult r;
@@ -203,10 +204,17 @@ void srv_GRAPH_COND(struct srv_call *c)
 		return;
 	pthread_mutex_lock(&g->lock);
 	r = g->status;
+	cond = realloc(g->cond, (g->nconds + 1) * sizeof(*cond));
+	if (cond)
+		g->cond = cond;
+	else
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r)
 		r = drv_cuda.cuGraphConditionalHandleCreate
 			    ? drv_cuda.cuGraphConditionalHandleCreate(&h, g->real, g->x->real, a.value, a.flags)
 			    : CUDA_ERROR_NOT_SUPPORTED;
+	if (!r)
+		g->cond[g->nconds++] = h;
 	pthread_mutex_unlock(&g->lock);
 	reply.handle = h;
 	srv_fail(c, r);

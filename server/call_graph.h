@@ -28,6 +28,8 @@ struct srv_graph {
 	CUgraph real;  /* kept: a node's name is of it */
 	CUgraph *body; /* of its conditional nodes, in order */
 	unsigned nbodies;
+	CUgraphConditionalHandle *cond; /* that the driver made for it */
+	unsigned nconds;
 	CUgraphExec exec; /* NULL until it was made */
 	CUresult status;  /* the first thing that went wrong, and with which node */
 	uint32_t bad;

@@ -167,6 +167,16 @@ static void launch_done(struct srv_call *c, int32_t status)
 	free(l);
 }
 
+/* The client expects each to be called. */
+static void refuse_functions(struct srv_graph *g)
+{
+	pthread_mutex_lock(&g->lock);
+	for (uint32_t i = 0; i < g->n; i++)
+		if (g->node[i].fn)
+			host_refused(g->session, g->node[i].fn->id);
+	pthread_mutex_unlock(&g->lock);
+}
+
 void srv_GRAPH_LAUNCH(struct srv_call *c)
 {
 	struct launch *l = calloc(1, sizeof(*l));
@@ -184,10 +194,14 @@ void srv_GRAPH_LAUNCH(struct srv_call *c)
 		return;
 	}
 	r = read_launch(c, l) ? plan_moves(c, g, l) : CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		refuse_functions(g);
 	if (!r) {
 		pthread_mutex_lock(&g->lock);
 		r = launch(g, l, x, stream);
 		pthread_mutex_unlock(&g->lock);
+		if (r)
+			refuse_functions(g);
 		/* Nothing is in use but what the record brought and what it takes home. */
 		if (l->up->n || l->down->n || c->recv_len) {
 			srv_fail(c, r);
@@ -336,34 +350,44 @@ void srv_GRAPH_GET(struct srv_call *c)
 }
 
 /* Bytes that the client gives when the stream has come here: functions before may write them. */
-void srv_GRAPH_PULL(struct srv_call *c)
+static bool pull(struct srv_call *c, const struct rec_GRAPH_PULL *a)
 {
-	struct rec_GRAPH_PULL a;
 	GRAPH_REF *g = NULL;
 	struct host_fn *f;
 	struct srv_ctx *x;
 	void *stream;
-	bool busy;
+	bool busy, given = false;
 	CUresult r;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
-	    !srv_enter(c, a.ctx) || !(g = srv_graph(c, KIND_graphexec, a.exec)))
-		return;
-	f = a.bytes <= RGPU_CHUNK_MAX ? host_fn_new(c->session, a.id, true) : NULL;
+	if (!(x = srv_context(c, a->ctx)) || !srv_use(c, KIND_stream, a->hStream, &stream) || !srv_enter(c, a->ctx) ||
+	    !(g = srv_graph(c, KIND_graphexec, a->exec)))
+		return false;
+	f = a->bytes <= RGPU_CHUNK_MAX ? host_fn_new(c->session, a->id, true) : NULL;
 	if (!f) {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
-		return;
+		return false;
 	}
 	pthread_mutex_lock(&g->lock);
-	f->into = g->exec ? graph_host(g, a.at, a.bytes) : NULL;
-	f->bytes = a.bytes;
+	f->into = g->exec ? graph_host(g, a->at, a->bytes) : NULL;
+	f->bytes = a->bytes;
 	r = f->into ? follow(g, stream, &busy) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = drv_cuda.cuLaunchHostFunc(stream, host_fn_call, f);
-	if (r)
+	if (r) {
 		free(f);
-	else
+	} else {
+		given = true;
 		r = mark(g, stream, x);
+	}
 	pthread_mutex_unlock(&g->lock);
 	srv_fail(c, r);
+	return given;
+}
+
+void srv_GRAPH_PULL(struct srv_call *c)
+{
+	struct rec_GRAPH_PULL a;
+
+	if (srv_body(c, &a, sizeof(a)) && !pull(c, &a))
+		host_refused(c->session, a.id);
 }

@@ -283,6 +283,15 @@ static CUresult fragment(struct made *m)
 	return r;
 }
 
+/* A driver need not look behind the number. */
+static bool has_condition(const struct srv_graph *g, CUgraphConditionalHandle h)
+{
+	for (unsigned i = 0; i < g->nconds; i++)
+		if (g->cond[i] == h)
+			return true;
+	return false;
+}
+
 static CUresult conditional(struct made *m)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -294,6 +303,8 @@ static CUresult conditional(struct made *m)
 	if (m->a->bytes != sizeof(w) || m->changes)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&w, m->blob, sizeof(w));
+	if (!has_condition(g, w.handle))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (!w.size || w.size > 4096 || !drv_cuda.cuGraphAddNode_v2)
 		return w.size && w.size <= 4096 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 	body = realloc(g->body, (g->nbodies + w.size) * sizeof(*body));
@@ -360,22 +371,26 @@ static bool enter_node(struct made *m)
 	return true;
 }
 
-/* A launch that is under way may still call the old one: it is freed when one is exchanged while nothing runs. */
-static CUresult exchange_fn(struct srv_graph *g, struct graph_node *n, struct host_fn *fn)
+/* Before the driver has the new function: then there is no way back. */
+static bool room_for_old(struct srv_graph *g)
 {
-	struct host_fn **p = n->fn ? realloc(g->old, (g->nold + 1) * sizeof(*p)) : g->old;
+	struct host_fn **p = realloc(g->old, (g->nold + 1) * sizeof(*p));
 
-	if (n->fn && !p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	g->old = p;
+	if (p)
+		g->old = p;
+	return p;
+}
+
+/* A launch that is under way may still call the old one: it is freed when one is exchanged while nothing runs. */
+static void exchange_fn(struct srv_graph *g, struct graph_node *n, struct host_fn *fn)
+{
 	if (n->fn)
 		g->old[g->nold++] = n->fn;
 	n->fn = fn;
 	if (graph_runs(g))
-		return CUDA_SUCCESS;
+		return;
 	while (g->nold)
 		free(g->old[--g->nold]);
-	return CUDA_SUCCESS;
 }
 
 CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GRAPH_NODE *a)
@@ -398,7 +413,7 @@ CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GR
 	if (m.changes)
 		m.real = g->node[a->node].real;
 	m.dep = calloc(a->ndeps + 1, sizeof(*m.dep));
-	r = m.dep ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	r = m.dep && (!m.changes || room_for_old(g)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < a->ndeps && !r; i++) {
 		if (deps[i] >= g->n)
 			r = CUDA_ERROR_INVALID_VALUE;
@@ -409,7 +424,7 @@ CUresult graph_node(struct srv_call *c, struct srv_graph *g, const struct rec_GR
 		r = by_type(&m);
 	free(m.dep);
 	if (!r && m.changes && m.fn)
-		r = exchange_fn(g, &g->node[a->node], m.fn);
+		exchange_fn(g, &g->node[a->node], m.fn);
 	else if (!r && !m.changes && !enter_node(&m))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)

@@ -72,8 +72,10 @@ srv_fn srv_find(uint16_t op);
 const char *srv_op_name(uint16_t op);
 int32_t srv_not_supported(uint16_t op);
 
-/* ready() of this deferred call may have an answer now: it is asked soon. Any thread; takes a leaf's lock only. */
-void srv_look_again(struct srv_call *c);
+/* ready() of some deferred call may have an answer now: they are asked soon. Any thread; takes a leaf's lock only. */
+struct worker;
+struct worker *srv_worker(const struct srv_call *c);
+void srv_look_again(struct worker *w);
 
 uint8_t *srv_recv_buffer(struct srv_call *c); /* NULL: no memory */
 

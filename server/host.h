@@ -13,12 +13,13 @@ struct srv_session;
 struct host_run;
 
 struct srv_hosts {
-	pthread_mutex_t lock;	/* a leaf */
-	pthread_cond_t ended;	/* some run has */
-	struct host_run *due;	/* the driver has come to these, and the client does not know; in that order */
-	struct host_run *told;	/* the client runs them */
-	uint64_t number;	/* of the last run */
-	struct srv_call *asker; /* waits for one that is due */
+	pthread_mutex_t lock;  /* a leaf */
+	pthread_cond_t ended;  /* some run has */
+	struct host_run *due;  /* the driver has come to these, and the client does not know; in that order */
+	struct host_run *told; /* the client runs them */
+	uint64_t number;       /* of the last run */
+	unsigned refused;      /* of those, that no thread of the driver's waits in */
+	struct worker *asked;  /* calls of the client's may wait here for one that is due */
 };
 
 /* What the driver is given as the user's data. */
@@ -35,5 +36,8 @@ void CUDA_CB host_fn_call(void *fn);					    /* a CUhostFn */
 void CUDA_CB host_fn_callback(CUstream stream, CUresult status, void *fn);  /* a CUstreamCallback */
 
 void hosts_init(struct srv_hosts *h);
+
+/* The client expects this function to be called, and it will not be: that is told in its turn (RGPU_HOST_REFUSED). */
+void host_refused(struct srv_session *s, uint64_t id);
 
 #endif

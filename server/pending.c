@@ -117,9 +117,14 @@ static void wake(struct pending *p)
 	pthread_mutex_unlock(&p->nap_lock);
 }
 
-void srv_look_again(struct srv_call *c)
+struct worker *srv_worker(const struct srv_call *c)
 {
-	wake(&c->lane->w->pending);
+	return c->lane->w;
+}
+
+void srv_look_again(struct worker *w)
+{
+	wake(&w->pending);
 }
 
 /* Until somebody wakes us, or @ns passed unless it is 0. Gives whether somebody did; *stop: it is over. */

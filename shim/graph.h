@@ -95,6 +95,9 @@ void host_functions_free(struct shim_exec *e);
 struct hostfunc;
 /* A new name for what a node calls from now on, in place of *id. */
 int host_rename(struct shim_exec *e, const struct hostfunc *f, uint64_t *id);
+/* The server's answer: with 0 the new name stands, and @was is kept for launches that are under way; else it is @was again. Gives
+ * @status. */
+int host_renamed(struct shim_exec *e, uint64_t *id, uint64_t was, int status);
 void host_fetch(void *wnode); /* before a host function is called: what it wants to see comes down */
 /* Rows from where they lie one behind the other with gaps, as in the operand, to the program's memory. */
 void operand_scatter(const struct operand *o, const uint8_t *from);

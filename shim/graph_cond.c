@@ -54,11 +54,33 @@ static struct reserved *reserve(struct rgpu_call *c, uint64_t id, int *r)
 	}
 	c->op = OP_GRAPH_BEGIN;
 	*r = rpc_GRAPH_BEGIN(c, v->graph->handle, 0);
+	if (*r) {
+		rgpu_retire(v->graph);
+		free(v);
+		return NULL;
+	}
 	v->id = id;
 	v->session = c->session;
 	v->next = all;
 	all = v;
 	return v;
+}
+
+/* It has no condition, or none any more. */
+static void forget(struct reserved *of)
+{
+	struct reserved **v = &all;
+
+	while (*v != of)
+		v = &(*v)->next;
+	*v = of->next;
+	if (of->graph) {
+		struct rgpu_call c = {.op = OP_GRAPH_DROP, .session = of->session};
+
+		rpc_GRAPH_DROP(&c, of->graph->handle);
+		rgpu_retire(of->graph);
+	}
+	free(of);
 }
 
 CUresult gb_cond_new(CUcontext ctx, struct graph *g, unsigned int value, unsigned int flags, CUgraphConditionalHandle *out)
@@ -80,6 +102,8 @@ CUresult gb_cond_new(CUcontext ctx, struct graph *g, unsigned int value, unsigne
 	}
 	if (r) {
 		free(n);
+		if (v && !v->handles)
+			forget(v);
 		return r;
 	}
 	*n = (struct condition){.next = conditions, .handle = handle, .of = v};
@@ -92,25 +116,15 @@ CUresult gb_cond_new(CUcontext ctx, struct graph *g, unsigned int value, unsigne
 void gb_cond_free(CUgraphConditionalHandle h)
 {
 	struct condition **at = find(h), *n = *at;
-	struct reserved **v = &all, *of;
+	struct reserved *of;
 
 	if (!n)
 		return;
 	*at = n->next;
 	of = n->of;
 	free(n);
-	if (--of->handles)
-		return;
-	while (*v != of)
-		v = &(*v)->next;
-	*v = of->next;
-	if (of->graph) {
-		struct rgpu_call c = {.op = OP_GRAPH_DROP, .session = of->session};
-
-		rpc_GRAPH_DROP(&c, of->graph->handle);
-		rgpu_retire(of->graph);
-	}
-	free(of);
+	if (!--of->handles)
+		forget(of);
 }
 
 bool cond_known(CUgraphConditionalHandle h)

@@ -193,9 +193,11 @@ static struct rgpu_obj *context_of(const struct shim_exec *e, const struct gpara
 	return c ? handle_find(KIND_context, (uint64_t)c) : e->context;
 }
 
+/* A change of what the client calls waits for its answer: both sides must go on with the same name. */
 static int send_node(struct shim_exec *e, const struct wnode *w, uint64_t owner, bool changes, uint32_t number,
 		     const uint32_t *dep, uint32_t ndep, const struct blob *b)
 {
+	bool fence = changes && (b->type == CU_GRAPH_NODE_TYPE_HOST || b->type == RGPU_NODE_PULL);
 	struct rgpu_obj *context = context_of(e, &w->node->p);
 	struct rgpu_call c = {.op = OP_GRAPH_NODE, .session = e->session, .context = context};
 	size_t deps = RGPU_ALIGN8(ndep * sizeof(*dep));
@@ -208,7 +210,7 @@ static int send_node(struct shim_exec *e, const struct wnode *w, uint64_t owner,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	c.ctx = context->handle;
-	rec = rgpu_begin(&c, 0, 0, sizeof(*rec) + deps + b->bytes);
+	rec = rgpu_begin(&c, fence ? RGPU_REC_FENCE : 0, 0, sizeof(*rec) + deps + b->bytes);
 	if (!rec)
 		return c.status;
 	*rec = (struct rec_GRAPH_NODE){.ctx = c.ctx,
@@ -222,7 +224,7 @@ static int send_node(struct shim_exec *e, const struct wnode *w, uint64_t owner,
 	if (ndep)
 		memcpy(rec + 1, dep, ndep * sizeof(*dep));
 	memcpy((uint8_t *)(rec + 1) + deps, b->p, b->bytes);
-	return rgpu_send(&c);
+	return fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);
 }
 
 /* Before the copy, one after the other: what brings its bytes. */
@@ -491,15 +493,21 @@ static int send_change(struct shim_exec *e, struct wnode *w)
 	return r;
 }
 
-static int rename_host(struct shim_exec *e, struct wnode *w)
+static int change_host(struct shim_exec *e, struct wnode *w)
 {
+	uint64_t was = w->fn;
+	int r;
+
 	struct hostfunc f = {.fn = w->node->p.host.fn,
 			     .data = w->node->p.host.userData,
 			     .before = w->nfetch ? host_fetch : NULL,
 			     .arg = w,
 			     .context = e->context};
 
-	return host_rename(e, &f, &w->fn);
+	r = host_rename(e, &f, &w->fn);
+	if (!r)
+		r = host_renamed(e, &w->fn, was, send_change(e, w));
+	return r;
 }
 
 static int change_pulled(struct shim_exec *e, struct wnode *w)
@@ -514,14 +522,17 @@ static int change_pulled(struct shim_exec *e, struct wnode *w)
 	for (unsigned k = 0; k < w->npull && !r; k++) {
 		uint64_t off = (uint64_t)k * RGPU_CHUNK_MAX, n = w->up.span > off ? w->up.span - off : 0;
 		struct hostfunc f = {.src = (void *)(w->up.addr + off), .context = e->context};
+		uint64_t was = w->pull[k];
 		struct blob b = {0};
 
 		f.bytes = n < RGPU_CHUNK_MAX ? n : RGPU_CHUNK_MAX;
 		r = host_rename(e, &f, &w->pull[k]);
-		if (!r)
-			r = host_blob(&b, RGPU_NODE_PULL, w->pull[k], w->up.at + off, f.bytes);
+		if (r)
+			break;
+		r = host_blob(&b, RGPU_NODE_PULL, w->pull[k], w->up.at + off, f.bytes);
 		if (!r)
 			r = send_node(e, w, e->obj->handle, true, w->number - w->npull + k, NULL, 0, &b);
+		r = host_renamed(e, &w->pull[k], was, r);
 		free(b.p);
 	}
 	return r;
@@ -544,7 +555,7 @@ CUresult gb_exec_changed(struct graph_exec *x, struct gnode *n)
 		return r;
 	}
 	if (n->p.type == CU_GRAPH_NODE_TYPE_HOST)
-		r = rename_host(e, w);
+		return change_host(e, w);
 	if (n->p.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
 		bool up = w->has_up, down = w->has_down;
 

@@ -296,16 +296,23 @@ int host_functions(struct shim_exec *e)
  */
 int host_rename(struct shim_exec *e, const struct hostfunc *f, uint64_t *id)
 {
-	uint64_t *old = realloc(e->old, (e->nold + 1) * sizeof(*old)), was = *id;
-	unsigned kept = 0;
-	int r;
+	uint64_t *old = realloc(e->old, (e->nold + 1) * sizeof(*old));
 
 	if (!old)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	e->old = old;
-	r = hostfunc_new(f, id);
-	if (r)
-		return r;
+	return hostfunc_new(f, id);
+}
+
+int host_renamed(struct shim_exec *e, uint64_t *id, uint64_t was, int status)
+{
+	unsigned kept = 0;
+
+	if (status) {
+		hostfunc_free(*id);
+		*id = was;
+		return status;
+	}
 	e->old[e->nold++] = was;
 	for (unsigned i = 0; i < e->nold; i++)
 		if (!hostfunc_free_idle(e->old[i]))

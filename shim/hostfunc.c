@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "api/hostfunc.h"
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/graph.h"
@@ -233,7 +234,9 @@ static void *listen_main(void *arg)
 			done(s, number, &f);
 			continue;
 		}
-		if (!f.bytes)
+		if (status == RGPU_HOST_REFUSED)
+			f.bytes = 0;
+		else if (!f.bytes)
 			call(&f, status);
 		done(s, number, &f);
 		returned();

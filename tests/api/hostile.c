@@ -243,6 +243,97 @@ static void *loader(void *ctx)
 	return (void *)bad;
 }
 
+/* Functions of the client's that the stream will never come to, asked for by two at a time. */
+static void *ask_next(void *state)
+{
+	struct rgpu_call c = {0};
+	uint64_t id = 0, number = 0;
+	struct rep_HOST_NEXT reply = {0};
+	struct rec_HOST_DONE *b;
+
+	cuCtxSetCurrent((CUcontext)good[0]);
+	if (rgpu_enter(&c, OP_HOST_NEXT))
+		return NULL;
+	c.mute = c.unordered = true;
+	if (!rgpu_begin(&c, RGPU_REC_FENCE, 0, 0) || rgpu_fence(&c, &reply, sizeof(reply)))
+		return NULL;
+	id = reply.id;
+	number = reply.number;
+	*(int *)state = reply.state;
+	if (!rgpu_enter(&c, OP_HOST_DONE)) {
+		c.mute = c.unordered = true;
+		b = rgpu_begin(&c, 0, 0, sizeof(*b));
+		if (b) {
+			*b = (struct rec_HOST_DONE){.number = number};
+			rgpu_send(&c);
+		}
+	}
+	return (void *)id;
+}
+
+static void refused_functions(void)
+{
+	int state[2] = {0};
+	pthread_t t[2];
+	void *id[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, ask_next, &state[i]);
+	for (uint64_t i = 0; i < 2; i++) {
+		struct rgpu_call c;
+		struct rec_HOST_FUNC *b;
+
+		if (rgpu_enter(&c, OP_HOST_FUNC) || !(b = rgpu_begin(&c, 0, 0, sizeof(*b))))
+			break;
+		*b = (struct rec_HOST_FUNC){.ctx = c.ctx, .hStream = 77, .id = 1000 + i};
+		rgpu_send(&c);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], &id[i]);
+	ok((uintptr_t)id[0] + (uintptr_t)id[1] == 2001 && state[0] == -1 && state[1] == -1,
+	   "each of two functions that a record gave in vain is told to one who asked");
+	is_int(cuCtxSynchronize(), CUDA_ERROR_INVALID_HANDLE, "the records' own failure is told, too");
+}
+
+/* A condition that is no graph's, or another graph's. */
+static int make_conditional(uint64_t handle)
+{
+	const uint64_t graph = 0x5247ull << 48 | 12ull << 43 | 1ull << 24 | 7000, exec = graph + (1ull << 43);
+	struct rgpu_wire_cond w = {.handle = handle, .type = CU_GRAPH_COND_TYPE_IF, .size = 1};
+	struct rec_GRAPH_BEGIN *begin;
+	struct rec_GRAPH_NODE *node;
+	struct rec_GRAPH_MAKE *make;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, OP_GRAPH_BEGIN) || !(begin = rgpu_begin(&c, 0, 0, sizeof(*begin))))
+		return -1;
+	*begin = (struct rec_GRAPH_BEGIN){.ctx = c.ctx, .graph = graph};
+	rgpu_send(&c);
+	if (rgpu_enter(&c, OP_GRAPH_NODE) || !(node = rgpu_begin(&c, 0, 0, sizeof(*node) + sizeof(w))))
+		return -1;
+	*node = (struct rec_GRAPH_NODE){.ctx = c.ctx, .owner = graph, .type = CU_GRAPH_NODE_TYPE_CONDITIONAL, .bytes = sizeof(w)};
+	memcpy(node + 1, &w, sizeof(w));
+	rgpu_send(&c);
+	if (rgpu_enter(&c, OP_GRAPH_MAKE) || !(make = rgpu_begin(&c, RGPU_REC_FENCE, 0, sizeof(*make))))
+		return -1;
+	*make = (struct rec_GRAPH_MAKE){.ctx = c.ctx, .graph = graph, .exec = exec};
+	return rgpu_fence(&c, NULL, 0);
+}
+
+static void conditions(void)
+{
+	CUgraphConditionalHandle h;
+	CUcontext ctx;
+	CUgraph g;
+
+	must(cuCtxGetCurrent(&ctx));
+	must(cuGraphCreate(&g, 0));
+	must(cuGraphConditionalHandleCreate(&h, g, ctx, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	is_int(make_conditional(0x1234), CUDA_ERROR_INVALID_VALUE, "a condition that nobody made");
+	is_int(make_conditional(h), CUDA_ERROR_INVALID_VALUE, "another graph's condition");
+	must(cuGraphDestroy(g));
+}
+
 static void loads(CUcontext ctx)
 {
 	/* A wrapper, as in a program's data: its pointer is for the driver of that same process. */
@@ -490,6 +581,8 @@ int main(void)
 
 	serve(NULL, 2);
 	good[ngood++] = (uint64_t)primary();
+	refused_functions();
+	conditions();
 	must(cuStreamCreate(&s, 0));
 	must(cuEventCreate(&ev, 0));
 	must(cuModuleLoad(&m, built("tests/api/kernels.fatbin")));
