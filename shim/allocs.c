@@ -7,13 +7,35 @@
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* a leaf */
 static struct range *allocs;
 static _Atomic uint64_t next_id = 1;
+static _Atomic bool any_synced; /* some block was, ever */
 
 void allocs_enter(struct block *b)
 {
 	b->id = __atomic_fetch_add(&next_id, 1, __ATOMIC_RELAXED);
+	b->sync_memops = false;
 	pthread_rwlock_wrlock(&lock);
 	ranges_insert(&allocs, &b->range);
 	pthread_rwlock_unlock(&lock);
+}
+
+bool allocs_set_synced(uint64_t addr, bool on)
+{
+	struct block *b;
+
+	pthread_rwlock_wrlock(&lock);
+	b = (struct block *)ranges_find(allocs, addr);
+	if (b)
+		b->sync_memops = on;
+	any_synced = any_synced || (b && on);
+	pthread_rwlock_unlock(&lock);
+	return b;
+}
+
+bool allocs_synced(uint64_t addr)
+{
+	struct block b;
+
+	return any_synced && heap_find(addr, &b) && b.sync_memops;
 }
 
 struct block *allocs_leave(uint64_t addr, enum block_kind kind)

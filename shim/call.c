@@ -94,7 +94,7 @@ int rgpu_settle(int status, uint64_t addr, uint64_t stream)
 	struct rgpu_call c;
 	int r;
 
-	if (status || !shared_has(addr))
+	if (status || !copies_end(addr))
 		return status;
 	r = rgpu_enter(&c, RGPU_NO_OP);
 	if (!r)

@@ -34,12 +34,12 @@ struct rgpu_obj {
 
 struct rgpu_call {
 	uint16_t op;
-	bool remote;  /* status is the server's, in the library's own enum */
-	bool sent;    /* the record is published */
-	bool mute;    /* its status is about itself alone: what failed before is told by another call */
+	bool remote;	/* status is the server's, in the library's own enum */
+	bool sent;	/* the record is published */
+	bool mute;	/* its status is about itself alone: what failed before is told by another call */
 	bool capturing; /* its stream captures: nothing is sent, see rgpu_capture() */
 	bool unordered; /* its record waits for none of other threads */
-	bool settles; /* it leaves nothing running that a synchronous copy would have to wait for */
+	bool settles;	/* it leaves nothing running that a synchronous copy would have to wait for */
 	int status;
 	uint64_t capture_stream;  /* wire name of the stream that captures */
 	uint64_t ctx;		  /* wire name of context; 0 none */

@@ -50,6 +50,7 @@ struct block {
 	uint64_t id;		    /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	uint64_t pool;		    /* the pool's handle; 0: none */
 	bool free;
+	bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: allocs.c */
 };
 
 /*
@@ -92,6 +93,9 @@ uint64_t heap_unused(struct device *d);		  /* bytes leased that nobody uses */
 /* allocs.c: all device memory that the program can name, by address. */
 
 void allocs_enter(struct block *b); /* gives it an id */
+/* Whether a synchronous operation on it is to wait although it need not; false: @addr is in no allocation, or it is not so. */
+bool allocs_synced(uint64_t addr);
+bool allocs_set_synced(uint64_t addr, bool on); /* false: it is in none */
 /* Takes the block of that kind that begins at @addr. NULL: there is none. */
 struct block *allocs_leave(uint64_t addr, enum block_kind kind);
 /* The allocation that contains @addr, copied; false: none. */

@@ -36,7 +36,7 @@ static int between(struct rgpu_call *c, uint64_t dst, uint64_t src, size_t bytes
 								    : capture_copy(c, dst, true, src, true, bytes);
 	c->op = OP_D2D;
 	r = rpc_D2D(c, dst, src, bytes, stream);
-	return !r && sync && (shared_has(dst) || shared_has(src)) ? stream_sync(c, stream) : r;
+	return !r && sync && (copies_end(dst) || copies_end(src)) ? stream_sync(c, stream) : r;
 }
 
 /* Host memory that has a twin is copied there, in the order of the stream: kernels before it may write it. */
@@ -69,7 +69,9 @@ static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hS
 		r = rgpu_check_range(&c, dst, bytes);
 	if (!r && c.capturing)
 		return sync ? rgpu_capture_refuse(&c) : capture_copy(&c, dst, true, (uint64_t)src, false, bytes);
-	return r ? r : copy_to_device(&c, dst, src, bytes, stream, sync);
+	if (!r)
+		r = copy_to_device(&c, dst, src, bytes, stream, sync);
+	return !r && sync && allocs_synced(dst) ? stream_sync(&c, stream) : r;
 }
 
 static int to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream hStream, bool sync)
@@ -97,6 +99,13 @@ static int on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hS
 	int r = enter(&c, hStream, &stream);
 
 	return r ? r : between(&c, dst, src, bytes, stream, sync);
+}
+
+static int settle_between(int r, CUdeviceptr dst, CUdeviceptr src, CUstream stream)
+{
+	bool mine = allocs_synced(dst);
+
+	return r || (!mine && !allocs_synced(src)) ? r : rgpu_settle(r, mine ? dst : src, (uint64_t)stream);
 }
 
 static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx, size_t bytes, CUstream hStream)
@@ -231,12 +240,12 @@ CUresult cuMemcpyDtoHAsync_v2_ptsz(void *dst, CUdeviceptr src, size_t n, CUstrea
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return on_device(dst, src, n, LEGACY, false);
+	return settle_between(on_device(dst, src, n, LEGACY, false), dst, src, LEGACY);
 }
 
 CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return on_device(dst, src, n, PER_THREAD, false);
+	return settle_between(on_device(dst, src, n, PER_THREAD, false), dst, src, PER_THREAD);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream hStream)

@@ -277,7 +277,7 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 		for (uint64_t y = 0; y < b->height && !r; y++)
 			r = row(&c, b, dst + y * b->dst.pitch, src + y * b->src.pitch, stream, sync);
 	}
-	if (!r && sync && (shared_has(b->dst.at) || shared_has(b->src.at)))
+	if (!r && sync && (copies_end(b->dst.at) || copies_end(b->src.at)))
 		r = stream_sync(&c, stream);
 	return r;
 }

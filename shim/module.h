@@ -16,7 +16,7 @@ struct func {
 	uint32_t nparams, param_bytes; /* bytes of the packed parameters */
 	const struct rgpu_func_param *params;
 	int32_t attrs[RGPU_FUNC_ATTRS];
-	bool own_cluster; /* compiled for clusters of one shape */
+	bool own_cluster;		    /* compiled for clusters of one shape */
 	struct rgpu_obj *function, *kernel; /* handles, minted when first asked for; module's lock */
 	uint32_t hash_next;
 };
@@ -28,7 +28,7 @@ int func_use(const void *handle, struct func **f, uint64_t *wire, struct rgpu_ob
 /* Only a CUkernel. */
 int kernel_use(CUkernel kernel, struct func **f, uint64_t *wire);
 
-void link_forget(struct rgpu_obj *link); /* its context died */
+void link_forget(struct rgpu_obj *link);	    /* its context died */
 void module_drop_context(struct rgpu_obj *context); /* it died, and its modules with it */
 
 /*
@@ -39,7 +39,8 @@ struct device;
 int image_choose(const struct device *d, const void *code, const void **image, size_t *bytes, void **owned);
 /* The same of a container of @len bytes at most, and no line is said when it has none for the device. */
 int image_try_fatbin(const struct device *d, const void *data, size_t len, const void **image, size_t *bytes, void **owned);
-/* A program's device code that was not linked when it was built: a list of containers that ends with NULL. NULL: another image. */
+/* A program's device code that was not linked when it was built: a list of containers that ends with NULL. NULL: another image.
+ */
 const void *const *image_prelinked(const struct device *d, const void *code);
 
 #endif

@@ -69,8 +69,9 @@ static int attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, co
 		ANSWER(int, p->device && p->b.kind == BLOCK_HEAP && !p->b.pool);
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		ANSWER(int, 0);
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		ANSWER(int, p->device && p->b.sync_memops);
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		ANSWER(int, mapped ? p->b.device->ordinal : ctx_of(context)->device->ordinal);
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
@@ -155,12 +156,11 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
-	struct block b;
 	int r = process_ready();
 
 	if (r)
 		return r;
-	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !heap_find(ptr, &b))
+	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !allocs_set_synced(ptr, *(const int *)value))
 		return CUDA_ERROR_INVALID_VALUE;
-	return *(const int *)value ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	return CUDA_SUCCESS;
 }

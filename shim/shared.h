@@ -51,6 +51,12 @@ void shared_drop_context(struct rgpu_obj *context); /* its managed memory is gon
 
 /* Whether @addr is such memory's device address; and where the program has it. */
 bool shared_has(uint64_t addr);
+/* Operations on memory there that need not wait for the device do so before they return, unless they are asynchronous. */
+static inline bool copies_end(uint64_t addr)
+{
+	return shared_has(addr) || allocs_synced(addr);
+}
+
 void *shared_host(uint64_t addr);
 /* The program may touch the block's region while some stream works: it is looked at before each piece of work. */
 void shared_attached(struct shared *m);

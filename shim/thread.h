@@ -9,9 +9,9 @@
 struct thread {
 	uint64_t *stack; /* context handles, the current one last; 0 is "no context" put there by cuCtxSetCurrent(NULL) */
 	unsigned depth, room;
-	struct rgpu_lane *lane; /* of the only session so far */
+	struct rgpu_lane *lane;	      /* of the only session so far */
 	uint64_t own[2], own_context; /* its per-thread default stream in that context: stream.c */
-	bool in_host_function;	/* runs one of the program for a stream: it must not call CUDA */
+	bool in_host_function;	      /* runs one of the program for a stream: it must not call CUDA */
 };
 
 /* Never fails: the memory is thread-local. When the thread ends, its lane goes back to the pool. */

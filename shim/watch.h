@@ -21,8 +21,8 @@ enum watch_state {
 };
 
 /*
- * Sends the record @op (EVENT_WATCH, STREAM_WATCH, MEMORY_WATCH) of the call's context. The watch is the number of its place; 0: every
- * place is taken, or nothing was sent. It belongs to its caller: no two threads may look at one at a time.
+ * Sends the record @op (EVENT_WATCH, STREAM_WATCH, MEMORY_WATCH) of the call's context. The watch is the number of its place; 0:
+ * every place is taken, or nothing was sent. It belongs to its caller: no two threads may look at one at a time.
  */
 uint64_t watch_begin(const struct rgpu_call *from, uint16_t op, uint64_t handle);
 /* What the place says; anything but QUIET ends the watch. */

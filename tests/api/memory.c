@@ -80,6 +80,36 @@ static void host_memory(void)
 	is_cu(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
+/* With SYNC_MEMOPS the operations that need not wait for the device do. */
+static void synced(CUdeviceptr a, CUdeviceptr b)
+{
+	long before;
+	int on = 9;
+
+	must(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a));
+	is_int(on, 0, "not set at first");
+	is_cu(cuPointerSetAttribute(&(int){1}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)&on), CUDA_ERROR_INVALID_VALUE);
+	must(cuCtxSynchronize());
+	before = rgpuRoundTrips("STREAM_SYNC");
+	must(cuMemsetD8(a, 1, 16));
+	must(cuMemcpyDtoD(b, a, 16));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before, "a fill and a copy on the device wait for nothing");
+	is_cu(cuPointerSetAttribute(&(int){1}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a + 5), CUDA_SUCCESS);
+	must(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a));
+	is_int(on, 1, "set, for the whole allocation");
+	must(cuMemsetD8(a, 2, 16));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before + 1, "then a fill waits for its end");
+	must(cuMemcpyDtoD(b, a, 16));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before + 2, "a copy on the device, too");
+	must(cuMemcpyHtoD(a, &on, 4));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before + 3, "and one that comes from the host");
+	must(cuMemsetD8Async(a, 2, 16, NULL));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before + 3, "an asynchronous one does not");
+	is_cu(cuPointerSetAttribute(&(int){0}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_SUCCESS);
+	must(cuMemsetD8(a, 1, 16));
+	is_int(rgpuRoundTrips("STREAM_SYNC"), before + 3, "and none when it is off again");
+}
+
 static void attributes(CUcontext ctx)
 {
 	CUpointer_attribute list[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
@@ -113,7 +143,7 @@ static void attributes(CUcontext ctx)
 	ok(type == CU_MEMORYTYPE_DEVICE && ordinal == 0 && c == ctx, "several at once");
 	is_cu(cuPointerGetAttributes(3, list, data, (CUdeviceptr)&local), CUDA_SUCCESS);
 	ok(type == 0 && ordinal == CU_DEVICE_INVALID && !c, "of memory that CUDA does not know: zeroes, and -2");
-	is_cu(cuPointerSetAttribute(&(int){0}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_SUCCESS);
+	synced(a, b);
 	is_cu(cuPointerSetAttribute(&(int){0}, CU_POINTER_ATTRIBUTE_CONTEXT, a), CUDA_ERROR_INVALID_VALUE);
 	must(cuMemFreeHost(p));
 	must(cuMemFree(a));

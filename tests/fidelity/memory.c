@@ -159,9 +159,7 @@ static void pointers(void)
 	must(cuPointerGetAttribute(&idb, CU_POINTER_ATTRIBUTE_BUFFER_ID, q));
 	probe(ida != idb, "two allocations have two ids");
 	/* Driver API, cuPointerSetAttribute: SYNC_MEMOPS can be set, and read */
-	todo("rgpu: SYNC_MEMOPS is not there");
 	cu(CUDA_SUCCESS, cuPointerSetAttribute(&one, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
-	todo("rgpu: SYNC_MEMOPS is not there");
 	same(attribute(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p), 1, "SYNC_MEMOPS is set");
 	/* Driver API, cuPointerSetAttribute: no other attribute can be set */
 	cu(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(&one, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
