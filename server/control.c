@@ -10,7 +10,6 @@
 #include "server/control.h"
 #include "server/text.h"
 
-#define VERSION	   "0.1"
 #define HELLO_MS   10000
 #define FRAME_MS   10000 /* for the rest of a frame that has begun, and for an answer to leave */
 #define STACK_SIZE (256 << 10)
@@ -58,7 +57,7 @@ static int hello(struct control *c, uint32_t len)
 		.major = RGPU_WIRE_MAJOR,
 		.minor = RGPU_WIRE_MINOR,
 		.features = RGPU_WIRE_TELEMETRY,
-		.agent = "rgpu-server " VERSION,
+		.agent = "rgpu-server " RGPU_VERSION,
 		.driver_version = d->driver_version,
 		.ndevices = d->n,
 	};

@@ -21,6 +21,7 @@
 #include "server/listener.h"
 #include "server/nvml.h"
 #include "server/state.h"
+#include "server/view.h"
 
 #define TLS_HANDSHAKE 0x16
 #define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
@@ -351,6 +352,21 @@ static int begin_again(struct listener *l)
 	return 1;
 }
 
+/* A page that cannot be had is no reason to lend no GPUs. */
+static void show(struct listener *l)
+{
+	char why[RGPU_WHY_MAX];
+	int port;
+
+	if (l->opts->web == WEB_OFF)
+		return;
+	port = view_serve(&l->registry, l->opts->web, why);
+	if (port < 0)
+		rgpu_warn("%s", why);
+	else
+		rgpu_note("page and metrics at http://localhost:%d/", port);
+}
+
 static int begin(struct listener *l)
 {
 	char why[RGPU_WHY_MAX], dir[STATE_DIR_MAX], text[RGPU_ADDR_TEXT_MAX];
@@ -391,6 +407,7 @@ static int begin(struct listener *l)
 	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
 	registry_adopt(&l->registry);
 	l->control.registry = &l->registry;
+	show(l);
 	rgpu_addr_text(&l->opts->listen, text);
 	rgpu_note("listening on %s: %s, %u device%s", text, l->devices.driver, l->devices.n, l->devices.n == 1 ? "" : "s");
 	rgpu_notify("READY=1\nSTATUS=Listening on %s: %s, %u device%s", text, l->devices.driver, l->devices.n,

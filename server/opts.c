@@ -36,6 +36,7 @@ static const char usage[] =
 	"  --state-dir DIR     where the workers' sockets lie, so that a restarted server finds them again\n"
 	"  --foreground        stay in the foreground: the default, for unit files that say so\n"
 	"  --verbose           also log connections\n"
+	"  --web PORT          a page and metrics at http://localhost:PORT/ (0 takes a free port; default: none)\n"
 	"\n"
 	"SIGHUP reads the configuration again; running programs go on. SIGTERM ends all sessions and the server; SIGUSR1 ends\n"
 	"the server alone: its workers wait for the next one.\n";
@@ -55,6 +56,7 @@ enum {
 	OPT_MAX,
 	OPT_STATE,
 	OPT_VERBOSE,
+	OPT_WEB,
 	OPT_PAIR,
 	OPT_FG,
 	OPT_HELP,
@@ -78,6 +80,7 @@ static const struct option longs[] = {
 	{"state-dir", required_argument, NULL, OPT_STATE},
 	{"foreground", no_argument, NULL, OPT_FG},
 	{"verbose", no_argument, NULL, OPT_VERBOSE},
+	{"web", required_argument, NULL, OPT_WEB},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"worker", required_argument, NULL, OPT_WORKER},
 	{"devices", required_argument, NULL, OPT_DEVICES},
@@ -190,6 +193,10 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 	case OPT_VERBOSE:
 		o->verbose = true;
 		return 0;
+	case OPT_WEB:
+		v = number(arg, 0, 65535);
+		o->web = v;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected a port, or 0 for a free one", arg) : 0;
 	}
 	return -ENOENT;
 }
@@ -298,6 +305,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 				  .nvml = "libnvidia-ml.so.1",
 				  .grace_s = 120,
 				  .direct_grace_s = 2,
+				  .web = WEB_OFF,
 				  .max_sessions = 256,
 				  .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;

@@ -10,6 +10,7 @@
 #define SERVER_CONF	"/etc/rgpu/server.conf"
 #define SERVER_USER	"rgpu-server" /* whom the unit runs it as */
 #define SERVER_KEYS_MAX 64
+#define WEB_OFF		(-1)
 #define STATE_DIR_MAX	64 /* with "/", 32 digits and ".sock" it fits a socket's address */
 
 enum server_mode {
@@ -24,6 +25,7 @@ struct server_opts {
 	enum server_mode mode;
 	int fd; /* hidden modes: the socket or pipe to the listener */
 	bool softgpu, verbose;
+	int web; /* port of the page on loopback, WEB_OFF */
 	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
 	char blas[512];	  /* empty: the API code's own choice */
 	char nvml[512];	  /* file or name for dlopen() of the genuine driver's NVML */

@@ -79,7 +79,7 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 		   struct rgpu_started *out, char why[RGPU_WHY_MAX]);
 int registry_join(struct registry *r, const struct asker *a, const struct rgpu_join *j, char why[RGPU_WHY_MAX]);
 int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], char why[RGPU_WHY_MAX]);
-/* A STATS_LIST's payload for the asker, malloc'ed. Its length, or -ENOMEM. */
+/* A STATS_LIST's payload for the asker, malloc'ed; without one, of all sessions. Its length, or -ENOMEM. */
 ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out);
 
 /* What management libraries ask. A TELEMETRY_LIST's payload, malloc'ed: its length, or -ENOMEM, -ENODEV, -EINVAL. */

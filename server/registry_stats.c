@@ -28,7 +28,7 @@ static int add(void *arg, struct ses *s, const struct wmsg *m)
 			continue;
 		p->dev[d].mem_used += m->stats.mem[i];
 		p->dev[d].sessions++;
-		if (strcmp(s->ident.key_id, p->a->key_id))
+		if (p->a && strcmp(s->ident.key_id, p->a->key_id))
 			continue;
 		if (p->nses == p->room) {
 			p->room = p->room ? 2 * p->room : 16;

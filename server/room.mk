@@ -3,7 +3,9 @@
 SERVER_API_SRC := $(wildcard server/call*.c server/session*.c server/driver*.c)
 SERVER_SRC := $(filter-out server/main.c $(SERVER_API_SRC),$(wildcard server/*.c))
 SERVER_OBJS := $(SERVER_SRC:server/%.c=$(B)/server/%.o)
-SERVER_BASE := $(B)/lib/librgpu-base.a
+SERVER_BASE := $(B)/lib/librgpu-web.a $(B)/lib/librgpu-base.a
+
+$(B)/server/control.o $(B)/server/view.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
 
 $(B)/server/%.o: server/%.c
 	@mkdir -p $(@D)
@@ -22,7 +24,7 @@ SERVER_API_OBJS := $(SERVER_API_SRC:server/%.c=$(B)/server/%.o) $(API_SERVER_OBJ
 
 $(B)/bin/rgpu-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih -ldl
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih -ldl
 
 ALL += $(B)/bin/rgpu-server
 endif
@@ -30,7 +32,7 @@ endif
 # The whole server with the stub behind it, for tests of processes, leases and hostile clients.
 $(B)/tests/server-stubd: $(B)/server/main.o $(B)/server/tests/stub.o $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih
 
 $(B)/server/tests/%.o: tests/server/%.c
 	@mkdir -p $(@D)
@@ -38,7 +40,7 @@ $(B)/server/tests/%.o: tests/server/%.c
 
 $(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/test_%.o $(SERVER_TEST_STUB) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) -linih
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih
 
 $(B)/tests/server-config: $(B)/server/tests/test_config.o $(B)/lib/librgpu-engine.a $(SERVER_BASE)
 	@mkdir -p $(@D)

@@ -23,11 +23,12 @@ static const char usage[] = "usage: rgpu-proxy [--config FILE]\n"
 			    "                        this, --server and --key: " PROXY_CONF "\n"
 			    "  --check-config        tell what is wrong in the configuration, line by line, and end\n"
 			    "  --ctl DEVICE          default /dev/rgpu-ctl\n"
+			    "  --web PORT            a page and metrics at http://localhost:PORT/; 0 takes a free port\n"
 			    "  --foreground          stay in the foreground, which it always does\n"
 			    "SIGHUP reads the configuration again; running programs go on.\n";
 
 struct texts {
-	char server[300], key[300], ctl[256];
+	char server[300], key[300], ctl[256], web[8];
 };
 
 static int put(char *dst, size_t room, const char *value, const char *name, char why[RGPU_WHY_MAX])
@@ -44,12 +45,25 @@ static int set(struct texts *t, const char *name, const char *value, bool over, 
 		const char *name;
 		char *dst;
 		size_t room;
-	} at[] = {{"server", t->server, sizeof(t->server)}, {"key", t->key, sizeof(t->key)}, {"ctl", t->ctl, sizeof(t->ctl)}};
+	} at[] = {{"server", t->server, sizeof(t->server)},
+		  {"key", t->key, sizeof(t->key)},
+		  {"ctl", t->ctl, sizeof(t->ctl)},
+		  {"web", t->web, sizeof(t->web)}};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (!strcmp(name, at[i].name))
 			return over || !*at[i].dst ? put(at[i].dst, at[i].room, value, name, why) : 0;
-	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key and ctl", name);
+	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, ctl and web", name);
+}
+
+/* The page's: a number, or nothing. */
+static int port(const char *text, int *out, char why[RGPU_WHY_MAX])
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	*out = *text ? (int)v : WEB_OFF;
+	return *end || v < 0 || v > 65535 ? rgpu_why(why, -EINVAL, "web: \"%.8s\" is no port; 0 takes a free one", text) : 0;
 }
 
 static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
@@ -57,10 +71,13 @@ static int conf_set(void *arg, const char *name, const char *value, char why[RGP
 	struct texts *t = arg;
 	struct texts trial = *t;
 	struct rgpu_addr addr;
+	int web;
 	int err = set(&trial, name, value, false, why);
 
 	if (!err && !strcmp(name, "server"))
 		err = rgpu_addr_parse(value, false, &addr, why);
+	if (!err && !strcmp(name, "web"))
+		err = port(value, &web, why);
 	if (!err)
 		*t = trial;
 	return err;
@@ -95,6 +112,9 @@ static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_W
 	err = rgpu_addr_parse(t->server, false, &out->server, inner);
 	if (err)
 		return rgpu_why(why, err, "--server: %.200s", inner);
+	err = port(t->web, &out->web, why);
+	if (err)
+		return err;
 	strcpy(out->ctl, *t->ctl ? t->ctl : "/dev/rgpu-ctl");
 	return rgpu_key_load(t->key, &out->key, why);
 }
@@ -102,17 +122,13 @@ static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_W
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
 	static const struct option options[] = {
-		{"server", required_argument, NULL, 's'},
-		{"key", required_argument, NULL, 'k'},
-		{"config", required_argument, NULL, 'c'},
-		{"ctl", required_argument, NULL, 'd'},
-		{"foreground", no_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{"check-config", no_argument, NULL, 'C'},
-		{NULL, 0, NULL, 0},
+		{"server", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
+		{"config", required_argument, NULL, 'c'}, {"ctl", required_argument, NULL, 'd'},
+		{"web", required_argument, NULL, 'w'},	  {"foreground", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'V'},
+		{"check-config", no_argument, NULL, 'C'}, {NULL, 0, NULL, 0},
 	};
-	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl"};
+	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web"};
 	const char *file = NULL;
 	bool check_only = false;
 	struct texts t = {0};
@@ -125,6 +141,7 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 		case 's':
 		case 'k':
 		case 'd':
+		case 'w':
 			err = set(&t, names[c], optarg, true, why);
 			break;
 		case 'c':

@@ -9,10 +9,13 @@
 #define PROXY_CONF "/etc/rgpu/proxy.conf"
 #define PROXY_USER "rgpu-proxy" /* whom the unit runs it as */
 
+#define WEB_OFF (-1)
+
 struct proxy_config {
 	struct rgpu_addr server;
 	struct rgpu_key key;
 	char ctl[256]; /* /dev/rgpu-ctl */
+	int web;       /* port of the page on loopback, WEB_OFF */
 };
 
 /* 0; 1: --help, --version or --check-config was answered; -EINVAL and others, with @why. Bad lines of the file are told by

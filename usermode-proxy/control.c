@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <linux/rgpu.h>
 #include "lib/clock.h"
+#include "lib/devlist.h"
 #include "lib/link.h"
 #include "usermode-proxy/control.h"
 #include "usermode-proxy/rtt.h"
@@ -245,6 +246,8 @@ static int parse_devices(const uint8_t *buf, size_t len, struct rgpu_devices *ou
 {
 	size_t max = len / sizeof(struct rgpu_device_entry) + 1;
 	uint8_t *copy = malloc(len ? len : 1);
+	const struct rgpu_device_entry *e;
+	size_t at = 0;
 
 	out->n = 0;
 	out->entry = calloc(max, sizeof(*out->entry));
@@ -252,19 +255,12 @@ static int parse_devices(const uint8_t *buf, size_t len, struct rgpu_devices *ou
 	if (!out->entry || !copy)
 		return -ENOMEM;
 	memcpy(copy, buf, len);
-	for (size_t at = 0; at < len;) {
-		struct rgpu_device_entry *e = (void *)(copy + at);
-		size_t size;
-
-		if (len - at < sizeof(*e) || e->props_len > RGPU_PROPS_MAX)
-			return -EPROTO;
-		size = (sizeof(*e) + e->props_len + 7) & ~(size_t)7;
-		if (len - at < size)
-			return -EPROTO;
-		e->name[sizeof(e->name) - 1] = 0;
+	while ((e = rgpu_devlist_next(copy, len, &at))) {
+		((struct rgpu_device_entry *)e)->name[sizeof(e->name) - 1] = 0;
 		out->entry[out->n++] = e;
-		at += size;
 	}
+	if (at != len)
+		return -EPROTO;
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "usermode-proxy/config.h"
 #include "usermode-proxy/devices.h"
 #include "usermode-proxy/requests.h"
+#include "usermode-proxy/view.h"
 
 #define AGENT	      "rgpu-proxy " RGPU_VERSION
 #define REGISTER_MS   5000 /* a predecessor that was just killed may still be on its way out */
@@ -165,6 +166,23 @@ static void raise_fd_limit(void)
 	}
 }
 
+/* A page that cannot be had is no reason to leave programs without GPUs. */
+static void show(const struct proxy_config *cfg, struct kern *kern)
+{
+	struct rgpu_ctl *ctl;
+	char why[RGPU_WHY_MAX];
+	int port;
+
+	if (cfg->web == WEB_OFF)
+		return;
+	ctl = rgpu_ctl_new(&cfg->server, &cfg->key, AGENT);
+	port = ctl ? view_serve(kern, ctl, &cfg->server, cfg->web, why) : rgpu_why(why, -ENOMEM, "no memory for the page");
+	if (port < 0)
+		rgpu_warn("%s", why);
+	else
+		rgpu_note("page and metrics at http://localhost:%d/", port);
+}
+
 static int run(const struct proxy_config *cfg, char **argv, char why[RGPU_WHY_MAX])
 {
 	static struct requests rq; /* its threads may outlive this function */
@@ -186,6 +204,8 @@ static int run(const struct proxy_config *cfg, char **argv, char why[RGPU_WHY_MA
 	err = requests_recover(&rq, why);
 	if (!err)
 		err = devices_run(rq.kern, ctl, &cfg->server, why);
+	if (!err)
+		show(cfg, rq.kern);
 	if (!err)
 		rgpu_notify("READY=1");
 	if (!err)

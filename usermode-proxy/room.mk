@@ -13,16 +13,15 @@ $(B)/lib/librgpu-engine.a: $(ENGINE_OBJS)
 
 ALL += $(B)/lib/librgpu-engine.a
 
-PROXY_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,main config kern session pool devices requests)
-$(B)/usermode-proxy/main.o $(B)/usermode-proxy/config.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
-
+PROXY_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,main config kern session pool devices requests view)
+$(B)/usermode-proxy/main.o $(B)/usermode-proxy/config.o $(B)/usermode-proxy/view.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
 NL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0 2>/dev/null)
 
 $(B)/usermode-proxy/kern.o: override CFLAGS += $(NL_CFLAGS)
 
-$(B)/bin/rgpu-proxy: $(PROXY_OBJS) $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+$(B)/bin/rgpu-proxy: $(PROXY_OBJS) $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-web.a $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih $(LIBS_BASE)
+	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih $(LIBS_WEB) $(LIBS_BASE)
 
 ALL += $(B)/bin/rgpu-proxy
 

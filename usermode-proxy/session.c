@@ -48,6 +48,14 @@ struct session *session_take(uint64_t id)
 	return s;
 }
 
+void session_each(void (*fn)(const struct session *s, void *arg), void *arg)
+{
+	pthread_mutex_lock(&table_lock);
+	for (const struct session *s = table; s; s = s->next)
+		fn(s, arg);
+	pthread_mutex_unlock(&table_lock);
+}
+
 static void *map(struct session *s, uint64_t off, size_t bytes, int prot)
 {
 	return mmap(NULL, bytes, prot, MAP_SHARED, s->fd, off);

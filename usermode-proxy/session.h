@@ -39,6 +39,8 @@ struct session *session_new(int ctl_fd, uint64_t id, const struct session_cookie
 void session_add(struct session *s);
 uint64_t session_id(const uint8_t sid[RGPU_SID_LEN]); /* the kernel's name; 0: it is not in the table */
 struct session *session_take(uint64_t id);	      /* out of the table; NULL: there is none */
+/* @fn looks at each in the table, which is locked meanwhile. */
+void session_each(void (*fn)(const struct session *s, void *arg), void *arg);
 
 /* Ends the relay (it may take seconds), and unmaps and closes all. @bye: tells the worker that the session is over. */
 void session_free(struct session *s, bool bye);

@@ -131,7 +131,7 @@ static int write_files(const struct join *j)
 	rgpu_addr_text(&j->server, addr);
 	snprintf(text, sizeof(text),
 		 "; Written by rgpu join. rgpu-proxy.conf(5) has every setting; after a change: systemctl reload rgpu-proxy\n"
-		 "[proxy]\nserver = %s\nkey = " KEY_FILE "\n",
+		 "[proxy]\nserver = %s\nkey = " KEY_FILE "\nweb = 7479\n",
 		 addr);
 	rgpu_key_text(&j->key, key);
 	r = put(KEY_FILE, key, 0600, PROXY_USER);
