@@ -107,6 +107,22 @@ void rgpu_sock_tune(int fd)
 		setsockopt(fd, opts[i].level, opts[i].name, &opts[i].value, sizeof(int));
 }
 
+bool rgpu_sock_same_host(int fd)
+{
+	struct sockaddr_storage here = {0}, there = {0};
+	socklen_t a = sizeof(here), b = sizeof(there);
+
+	if (getsockname(fd, (struct sockaddr *)&here, &a) || getpeername(fd, (struct sockaddr *)&there, &b) ||
+	    here.ss_family != there.ss_family)
+		return false;
+	if (here.ss_family == AF_INET6)
+		return !memcmp(&((struct sockaddr_in6 *)&here)->sin6_addr, &((struct sockaddr_in6 *)&there)->sin6_addr,
+			       sizeof(struct in6_addr));
+	return here.ss_family == AF_INET
+		       ? ((struct sockaddr_in *)&here)->sin_addr.s_addr == ((struct sockaddr_in *)&there)->sin_addr.s_addr
+		       : here.ss_family == AF_UNIX;
+}
+
 /* One address. The socket, or -errno. */
 static int connect_one(const struct addrinfo *ai, int64_t deadline)
 {

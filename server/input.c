@@ -44,6 +44,17 @@ static ssize_t link_read(struct worker *w, void *buf, size_t len)
 	return n;
 }
 
+static bool link_buffered(struct worker *w)
+{
+	struct output *o = &w->output;
+	bool inside;
+
+	pthread_mutex_lock(&o->lock);
+	inside = o->link && rgpu_link_buffered(o->link);
+	pthread_mutex_unlock(&o->lock);
+	return inside;
+}
+
 static bool broken_frame(struct worker *w, const char *what)
 {
 	worker_break(w, EPROTO, "the client sent a broken frame (%s); use a client of the server's version", what);
@@ -409,6 +420,9 @@ int input_read(struct worker *w, uint64_t budget)
 			continue;
 		in->hdr_got = 0;
 		if (!end_frame(w))
+			return 0;
+		/* Without something inside, another read would mostly be a system call that says so. */
+		if (in->hdr.len <= sizeof(in->small) && !link_buffered(w))
 			return 0;
 	}
 	return 1;

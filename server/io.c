@@ -84,6 +84,7 @@ static void greet(struct io *io)
 	OPENSSL_cleanse(io->psk, sizeof(io->psk));
 	if (!io->live)
 		return;
+	io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
 	io->began = io->pinged = rgpu_now_ns();
 	io->w->input.last_records = io->w->input.last_bytes = io->began;
 }

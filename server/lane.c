@@ -22,6 +22,7 @@ static struct srv_lane *lane_new(struct worker *w, uint32_t channel)
 	lane->cq_allow = RGPU_CQ_CREDIT_INITIAL;
 	lane->granted_allow = RGPU_SQ_CREDIT_INITIAL;
 	lane->window = WORKER_WINDOW;
+	lane->spin_ns = LANE_SPIN_NS;
 	pthread_mutex_init(&lane->lock, NULL);
 	pthread_cond_init(&lane->wake, NULL);
 	pthread_cond_init(&lane->room, NULL);

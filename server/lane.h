@@ -50,6 +50,7 @@ struct srv_lane {
 	/* The lane's thread only. */
 	bool answered;		/* a fence, just now: its thread may have the next one soon */
 	unsigned misses, tries; /* how often nothing came in lent time */
+	int64_t spin_ns;	/* looking for the next call that long pays */
 
 	struct stamps_waiter waiter;
 	unsigned npending; /* pending.lock */
@@ -65,6 +66,7 @@ struct srv_lane {
 	pthread_cond_t room;
 };
 
+#define LANE_SPIN_NS	 10000			 /* at first */
 #define LANE_THREADS_MAX (2 * RGPU_CHANNELS_MAX) /* open lanes, and closed ones that still run */
 
 /* Opens the lane and starts its thread. input_lock. NULL: no memory, or too many threads. */

@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include "lib/clock.h"
 #include "lib/link.h"
 #include "server/lane.h"
 #include "server/lend.h"
 
-#define LEND_NS	    200000	/* a program that calls again later than that waits for a thread to wake */
-#define LEND_ROUNDS 64		/* then the I/O thread has its turn, if only to see the time */
-#define LEND_BYTES  (64u << 10) /* more than that is no small call */
-#define MISSES	    4		/* that many times in vain, then only now and then */
+#define LEND_NS	    200000	  /* a program that calls again later than that waits for a thread to wake */
+#define LEND_ROUNDS 64		  /* then the I/O thread has its turn, if only to see the time */
+#define LEND_BYTES  (64u << 10)	  /* more than that is no small call */
+#define SPIN_MAX    (30 * 1000ll) /* of looking for the next call before sleeping: a wake-up costs more */
+#define SPIN_MIN    500ll
+#define MISSES	    4 /* that many times in vain, then only now and then */
 #define TRY_EVERY   16
 
 int watch_fd(struct worker *w, int fd, short events)
@@ -60,6 +63,25 @@ static void send_due(struct worker *w)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* Looks at the socket for a short while, and for less when that was in vain. Whether something is there. */
+static bool spin(struct srv_lane *lane, struct pollfd p[2])
+{
+	int64_t until = rgpu_now_ns() + lane->spin_ns;
+
+	if (!lane->w->may_spin)
+		return false;
+	while (rgpu_now_ns() < until) {
+		if (poll(p, 2, 0) > 0) {
+			lane->spin_ns = lane->spin_ns * 2 < SPIN_MAX ? lane->spin_ns * 2 : SPIN_MAX;
+			return true;
+		}
+		if (lane->w->io_wants)
+			return false;
+	}
+	lane->spin_ns = lane->spin_ns / 2 > SPIN_MIN ? lane->spin_ns / 2 : SPIN_MIN;
+	return false;
+}
+
 /* Whether the lane got work. */
 static bool read_for(struct srv_lane *lane, int fd)
 {
@@ -69,7 +91,7 @@ static bool read_for(struct srv_lane *lane, int fd)
 		struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = w->wake_fd, .events = POLLIN}};
 		struct timespec t = {.tv_nsec = LEND_NS};
 
-		if (ppoll(p, 2, &t, NULL) <= 0 || p[1].revents)
+		if ((!spin(lane, p) && ppoll(p, 2, &t, NULL) <= 0) || p[1].revents)
 			return false;
 		if (input_read(w, LEND_BYTES)) {
 			worker_kick(w); /* a long read, or the connection's end */

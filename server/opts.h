@@ -16,9 +16,9 @@
 enum server_mode {
 	MODE_SERVE,
 	MODE_PAIR,
-	MODE_WORKER,  /* hidden: a session's process, started by the listener */
+	MODE_WORKER,	/* hidden: a session's process, started by the listener */
 	MODE_TELEMETRY, /* hidden: asks NVML for the listener */
-	MODE_DEVICES, /* hidden: reads the devices' properties for the listener */
+	MODE_DEVICES,	/* hidden: reads the devices' properties for the listener */
 };
 
 struct server_opts {

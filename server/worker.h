@@ -60,6 +60,7 @@ struct worker {
 
 	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of armed_… */
 	_Atomic bool io_wants;	    /* the I/O thread waits for input_lock */
+	_Atomic bool may_spin;	    /* the client is on another machine: spinning takes no processor from it */
 	struct input input;
 	int epoll_fd; /* wake_fd, the link's socket, and one in its handshake */
 	int armed_fd; /* the link's socket as epoll knows it, and for which events */

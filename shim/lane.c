@@ -27,7 +27,10 @@ int lane_open(struct rgpu_lane *l)
 		return session_error(l->session, CUDA_ERROR_DEVICE_UNAVAILABLE, "no channel for this thread");
 	l->sq_tail = l->ch.a->sq_tail;
 	l->cq_head = l->cq_kicked = l->ch.a->cq_head;
-	l->spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_MAX / 4 : 0;
+	/* Directly, this thread itself is who receives: there is nothing to look at before. */
+	l->spin_max =
+		sysconf(_SC_NPROCESSORS_ONLN) > 1 && strcmp(rgpu_transport_name(l->session->transport), "direct") ? SPIN_MAX : 0;
+	l->spin = l->spin_max / 4;
 	return 0;
 }
 
@@ -116,7 +119,7 @@ static int wait_for(struct rgpu_lane *l, bool (*cond)(struct rgpu_lane *, const 
 
 	for (spun = 0; spun < l->spin; spun++) {
 		if (cond(l, arg)) {
-			if (l->spin < SPIN_MAX)
+			if (l->spin < l->spin_max)
 				l->spin += SPIN_MIN;
 			return 0;
 		}

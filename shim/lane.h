@@ -27,7 +27,7 @@ struct rgpu_lane {
 	struct rgpu_channel ch;
 	uint32_t sq_tail, cq_head; /* ours; the A page has what is published */
 	uint32_t cq_kicked;	   /* cq_head when the proxy was last told of room in the CQ */
-	uint32_t spin;		   /* rounds worth spinning before sleeping */
+	uint32_t spin, spin_max;   /* rounds worth spinning before sleeping */
 	uint64_t seq, last_stamp;
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and publish: a signal handler that calls CUDA is refused */

@@ -18,7 +18,7 @@
 #define SULK_NS	   500000000LL
 #define PINGS	   8
 #define PING_NS	   200000000LL /* no more once they took this long */
-#define TRIES	   4 /* of a request whose connection broke under it */
+#define TRIES	   4	       /* of a request whose connection broke under it */
 
 struct rgpu_ctl {
 	pthread_mutex_t lock; /* all below but fd, which is also read without it */

@@ -21,7 +21,6 @@
 #define PING_AFTER     (5000 * MS) /* of silence */
 #define PING_TIMEOUT   (15000 * MS)
 #define SWEEP_EVERY    (1000 * MS)
-#define SPIN_MAX       (30 * 1000LL)
 #define BACKOFF_MAX_MS 1000
 #define BYE_MS	       200
 #define ATTACH_TRIES   4  /* of a session's first connection */
@@ -47,7 +46,6 @@ struct rgpu_relay *rgpu_relay_new(const struct rgpu_relay_ops *ops, void *arg, c
 	r->stage = malloc(STAGE_SIZE);
 	r->rx = malloc(RX_SIZE);
 	r->lost_at = rgpu_now_ns();
-	r->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_MAX : 0;
 	pthread_mutex_init(&r->lock, NULL);
 	if (r->poke_fd < 0 || r->rx_fd < 0 || !r->stage || !r->rx) {
 		rgpu_relay_free(r, false);

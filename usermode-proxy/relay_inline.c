@@ -136,17 +136,36 @@ static bool receive_once(struct rgpu_relay *r, struct chan *c, struct pollfd *p)
 	return __atomic_load_n(&c->latched, __ATOMIC_SEQ_CST) || __atomic_load_n(&r->over, __ATOMIC_SEQ_CST);
 }
 
-static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline)
+/* Nothing lies about that poll() would not tell of: then there is nothing to read yet, most likely. *p as above. */
+static bool may_poll_first(struct rgpu_relay *r, struct pollfd *p)
+{
+	bool may = false;
+
+	if (pthread_mutex_trylock(&r->lock))
+		return false;
+	if (r->link && !r->lost_at && !r->blocked && !r->poll_credit && !rgpu_link_buffered(r->link) && !relay_tx_work(r)) {
+		p->fd = rgpu_link_fd(r->link);
+		p->events = rgpu_link_events(r->link);
+		may = true;
+	}
+	while (relay_unlock(r))
+		may = false;
+	return may;
+}
+
+/* @first: of this wait. Later ones come because something is there. */
+static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline, bool first)
 {
 	struct pollfd p[2] = {{.fd = -1}, {.fd = r->rx_fd, .events = POLLIN}};
 	int64_t spin_ns = __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED), until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
 	uint64_t count;
 	int n, ms;
 
-	do
-		if (receive_once(r, c, p))
-			return 0;
-	while (until && rgpu_now_ns() < until);
+	if (until || !first || !may_poll_first(r, p))
+		do
+			if (receive_once(r, c, p))
+				return 0;
+		while (until && rgpu_now_ns() < until);
 	__atomic_store_n(&c->waiter, WAITER_POLL, __ATOMIC_SEQ_CST);
 	n = 0;
 	if (!__atomic_load_n(&c->latched, __ATOMIC_SEQ_CST) && !__atomic_load_n(&r->over, __ATOMIC_SEQ_CST)) {
@@ -167,7 +186,7 @@ int rgpu_relay_wait(struct rgpu_relay *r, uint32_t channel, int timeout_ms)
 {
 	int64_t deadline = rgpu_deadline(timeout_ms);
 	struct chan *c = relay_chan(r, channel);
-	bool mine = false;
+	bool mine = false, first = true;
 	int err = 0;
 
 	if (!c)
@@ -180,7 +199,8 @@ int rgpu_relay_wait(struct rgpu_relay *r, uint32_t channel, int timeout_ms)
 
 		if (!mine)
 			mine = __atomic_compare_exchange_n(&r->receives, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-		err = mine ? wait_receiving(r, c, deadline) : wait_futex(c, deadline);
+		err = mine ? wait_receiving(r, c, deadline, first) : wait_futex(c, deadline);
+		first = false;
 	}
 	__atomic_sub_fetch(&r->receiver, 1, __ATOMIC_SEQ_CST);
 	if (mine) {

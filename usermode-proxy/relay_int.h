@@ -15,6 +15,7 @@
 #define HELD_MAX                                                                                                                 \
 	(16u << 20) /* replies of one channel that wait for room in its CQ; credit keeps it far below, but for QUIET ones */
 #define BO_BUCKETS 1024u
+#define SPIN_MAX   (30 * 1000LL) /* ns of looking for more before a sleep */
 
 /* A mapped buffer object. In the table while the session uses it; users are transfers in progress. */
 struct relay_bo {
