@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include "lib/clock.h"
 #include "server/lane.h"
 
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
+#define NAP_SHARE  100 /* a nap is so small a part of the time in which nothing happened: nobody waits much longer than he must */
 
 static uint64_t held_bytes(const struct lane_call *call)
 {
@@ -155,6 +157,7 @@ static void *pending_main(void *arg)
 {
 	struct worker *w = arg;
 	struct pending *p = &w->pending;
+	int64_t last = rgpu_now_ns(), idle;
 	bool polls = false, stop;
 	long ns = NAP_MIN_NS;
 
@@ -165,9 +168,9 @@ static void *pending_main(void *arg)
 			return NULL;
 		pthread_mutex_lock(&p->lock);
 		if (round_of_questions(w) || woken)
-			ns = NAP_MIN_NS;
-		else if (ns < NAP_MAX_NS)
-			ns += ns / 2;
+			last = rgpu_now_ns();
+		idle = (rgpu_now_ns() - last) / NAP_SHARE;
+		ns = idle < NAP_MIN_NS ? NAP_MIN_NS : idle > NAP_MAX_NS ? NAP_MAX_NS : idle;
 		polls = p->polled;
 		pthread_mutex_unlock(&p->lock);
 	}

@@ -163,11 +163,13 @@ static bool stopping(const struct rgpu_relay *r)
 	return __atomic_load_n(&r->stop, __ATOMIC_ACQUIRE);
 }
 
-static void drain(int fd)
+/* The rings are looked at after this: who found us poked already counts on that. */
+static void take_pokes(struct rgpu_relay *r)
 {
 	uint64_t count;
 
-	(void)!read(fd, &count, sizeof(count));
+	(void)!read(r->poke_fd, &count, sizeof(count));
+	__atomic_exchange_n(&r->poked, 0, __ATOMIC_SEQ_CST);
 }
 
 static void doze(struct rgpu_relay *r, int ms)
@@ -175,7 +177,7 @@ static void doze(struct rgpu_relay *r, int ms)
 	struct pollfd p = {.fd = r->poke_fd, .events = POLLIN};
 
 	if (poll(&p, 1, ms) > 0)
-		drain(r->poke_fd);
+		take_pokes(r);
 }
 
 /* One try. 0, -EAGAIN: try again (why says what was wrong), else the session failed. The lock is not held, but on return. */
@@ -351,7 +353,7 @@ static void sleep_until_event(struct rgpu_relay *r, struct nap *nap)
 	if (!relay_unlock(r)) {
 		n = poll(p, 3, ms);
 		if (n > 0 && p[0].revents)
-			drain(r->poke_fd);
+			take_pokes(r);
 		pthread_mutex_lock(&r->lock);
 		if (n > 0 && p[1].revents)
 			collect_kicks(r, nap, p[1].revents & POLLHUP);

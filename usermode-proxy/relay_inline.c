@@ -87,7 +87,9 @@ void rgpu_relay_kick(struct rgpu_relay *r, uint32_t channel)
 	if (!c || __atomic_load_n(&r->over, __ATOMIC_SEQ_CST))
 		return;
 	if (c->quick++ >= QUICK_KICKS) {
-		relay_poke(r);
+		/* Until it runs, what comes meanwhile needs no system call of its own. */
+		if (!__atomic_exchange_n(&r->poked, 1, __ATOMIC_SEQ_CST))
+			relay_poke(r);
 		return;
 	}
 	pump_or_leave_it(r, true);

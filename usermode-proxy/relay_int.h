@@ -85,6 +85,7 @@ struct rgpu_relay {
 	/* Who holds it may use everything below that is not marked atomic. */
 	pthread_mutex_t lock;
 	uint32_t again;	   /* atomic: somebody who did not get the lock wants a round of pump() */
+	uint32_t poked;	   /* atomic: somebody woke the thread, which has not seen it yet */
 	uint32_t sleeping; /* atomic: the thread is about to poll or polls */
 	uint32_t stop;	   /* atomic */
 	uint32_t receiver; /* atomic: program's threads that wait; the first of them receives */

@@ -101,7 +101,8 @@ static void allocations(int n)
 	CUdeviceptr p;
 	double t0 = 0;
 
-	/* The first of a size leases memory. */
+	/* Idle, as a program is whose memory is all leased; the first of a size leases more. */
+	DR(cuCtxSynchronize());
 	for (int i = -2; i < n; i++) {
 		if (!i) {
 			before = round_trips();
