@@ -7,7 +7,7 @@ E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 # Runtime API; the cuBLAS one links ours by its real name.
 E2E_CU := chain graphs vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling texture ipc
 # Driver API.
-E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv
+E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways
 
 E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/cutter $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 
@@ -181,6 +181,15 @@ long-link-kills: all modules
 	scripts/vm run --time-limit 3500 --name long-link-kills --env RGPU_TEST_TRANSPORT=kmod --env RGPU_FAULT_KILLS=200 -- tests/e2e/faults.t
 long-link-cuts: $(B)/tests/relay_cut
 	RGPU_CUT_RUNS=100 $(B)/tests/relay_cut
+
+# 24 channels and 1 GiB each way on each, at once.
+LONG += link-flow link-flow-kmod
+.PHONY: long-link-flow long-link-flow-kmod
+long-link-flow: all
+	B=$(B) RGPU_TEST_TRANSPORT=direct RGPU_FLOW_CHANNELS=24 RGPU_FLOW_MIB=1024 prove --failures --comments tests/e2e/flow.t
+long-link-flow-kmod: all modules
+	scripts/vm run --time-limit 3500 --name long-link-flow --env RGPU_TEST_TRANSPORT=kmod --env RGPU_FLOW_CHANNELS=24 \
+		--env RGPU_FLOW_MIB=1024 -- tests/e2e/flow.t
 
 # CUB, Thrust and cuRAND's device functions: the templates take minutes to compile.
 LONG += libs
