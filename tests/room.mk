@@ -196,3 +196,9 @@ LONG += libs
 .PHONY: long-libs
 long-libs: all
 	CUDA_HOME=$(CUDA_HOME) NVCC=$(NVCC) B=$(B) prove --failures --comments tests/long/libs.t
+
+# Those who read NVML, from PyPI and Debian.
+LONG += consumers
+.PHONY: long-consumers
+long-consumers: all
+	PY=$(PY) B=$(B) prove --failures --comments tests/long/consumers.t
