@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes docs/api-coverage.md: what becomes of every name that NVIDIA's libraries export.
 
-usage: coverage.py CUDA.api RUNTIME_STUBS.c >docs/api-coverage.md
+usage: coverage.py CUDA.api RUNTIME_STUBS.c NVML_REFUSED.c >docs/api-coverage.md
 """
 
 import os
@@ -115,6 +115,19 @@ def main():
     for n in runtime:
         if n in never:
             print(f'| `{n}` | {never[n]} |')
+    nvml()
+
+
+def nvml():
+    names = names_of(os.path.join(HERE, 'libnvidia-ml-590-exports.txt'))
+    with open(sys.argv[3], encoding='utf-8') as f:
+        refused = {n: (how, why) for n, how, why in re.findall(r'^REFUSED\((\w+), (\w+), "(.*)"\)$', f.read(), re.M)}
+    print(f'\n## libnvidia-ml.so.1: {len(names)} names\n')
+    print(f'{len(names) - len(refused)} answer (`shim/nvml/`; facts about a device by `api/nvml_facts.def`; `tests/nvml/`). The others return:\n')
+    print('| name | returns | why |\n|---|---|---|')
+    for n in names:
+        if n in refused:
+            print(f'| `{n}` | `{refused[n][0]}` | {refused[n][1]} |')
 
 
 main()

@@ -27,5 +27,5 @@ $(API_OBJS): $(B)/gen/%.o: $(API_GEN)
 $(API_SERVER_HAND): override CFLAGS += $(API_CFLAGS)
 $(API_SERVER_HAND): | $(API_GEN)
 
-docs/api-coverage.md: $(API_TABLES) api/coverage.py $(B)/shim/cudart/stubs.c
-	$(PY) api/coverage.py api/cuda.api $(B)/shim/cudart/stubs.c >$@.tmp && mv $@.tmp $@
+docs/api-coverage.md: $(API_TABLES) api/coverage.py $(B)/shim/cudart/stubs.c $(B)/shim/nvml/refused.c
+	$(PY) api/coverage.py api/cuda.api $(B)/shim/cudart/stubs.c $(B)/shim/nvml/refused.c >$@.tmp && mv $@.tmp $@

@@ -74,6 +74,6 @@ $(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
 	install -m 0755 $< $@
 
 $(B)/tests/api-exports: | $(patsubst %,$(B)/lib/%,libcublas.so.13 libcudart.so.13 libcudart.so.12)
-$(B)/tests/api-coverage: | $(CUDART)/stubs.c
+$(B)/tests/api-coverage: | $(CUDART)/stubs.c $(NVML)/refused.c
 
 UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap twin generator exports coverage)
