@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "api/nvml_facts.h"
+#include "lib/devlist.h"
 #include "server/nvml.h"
 #include "server/registry_int.h"
 
@@ -117,10 +118,12 @@ static int by_device_and_pid(const void *a, const void *b)
 
 static const uint8_t *uuid_of(const struct devices *d, uint32_t device)
 {
-	const struct rgpu_device_entry *e = (const void *)d->list;
+	const struct rgpu_device_entry *e;
+	size_t at = 0;
 
-	while (device--)
-		e = (const void *)((const uint8_t *)(e + 1) + (e->props_len + 7) / 8 * 8);
+	do
+		e = rgpu_devlist_next(d->list, d->len, &at);
+	while (device--);
 	return e->uuid;
 }
 
