@@ -57,12 +57,14 @@ PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
 	ptx_kernels ptx_text ptx_hostile ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
 
-PTX_TESTS += ptx_whole
+PTX_TESTS += ptx_whole ptx_async ptx_device
+# Those that own handlers: see ptx_forms.h.
+PTX_OWNERS := $(PTX_CASES) mma tensor bulk cluster kernels text async device
 
 $(B)/tests/softgpu-ptx_%: tests/softgpu/ptx_%.c $(B)/softgpu/libptx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -ffp-contract=off -frounding-math -MF $(B)/softgpu/ptx/test_$*.d $(LDFLAGS) -o $@ $< $(B)/softgpu/libptx.a \
-		$(if $(filter $*,$(PTX_CASES)),-Wl$(comma)--wrap=ptx_op_find) -lm -lpthread
+		$(if $(filter $*,$(PTX_OWNERS)),-Wl$(comma)--wrap=ptx_op_find) -lm -lpthread
 
 # CUDA's headers convert on the host: the references of ptx_small.
 $(B)/softgpu/ptx/small_ref.o: tests/softgpu/ptx_small_ref.cpp
@@ -76,6 +78,9 @@ $(B)/tests/softgpu-ptx_small: tests/softgpu/ptx_small.c $(B)/softgpu/ptx/small_r
 
 # The kernels' PTX lies beside the test programs.
 $(B)/tests/softgpu-ptx_kernels $(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-ptx_kernels.ptx
+$(B)/tests/softgpu-ptx_text: $(B)/tests/softgpu-drv_texture.ptx
+$(B)/tests/softgpu-ptx_device: $(B)/tests/softgpu-ptx_device.ptx
+$(B)/tests/softgpu-ptx_device.ptx: PTX_ARCH := compute_75 -rdc=true
 $(B)/tests/softgpu-ptx_tensor: $(B)/tests/softgpu-ptx_tensor.ptx
 $(B)/tests/softgpu-ptx_bulk: $(B)/tests/softgpu-ptx_bulk.ptx
 $(B)/tests/softgpu-ptx_bulk.ptx: PTX_ARCH := compute_90a

@@ -2,6 +2,7 @@
 /* Bulk copies and reductions, and tensor copies, against plain C (kernels: ptx_bulk.cu). */
 #include "softgpu/ptx/tensormap.h"
 #include "tests/softgpu/test_arena.h"
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/tap.h"
 
 static struct ptx_module *m;
@@ -350,5 +351,6 @@ int main(int argc, char **argv)
 	test_ignore();
 	ptx_module_free(m);
 	free(text);
+	forms_done("bulk");
 	return tap_done();
 }

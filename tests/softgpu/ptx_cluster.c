@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clusters of the PTX engine: their registers, barrier, distributed shared memory (kernels: ptx_cluster.cu). */
 #include "tests/softgpu/test_arena.h"
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/tap.h"
 
 static struct ptx_module *m;
@@ -101,6 +102,8 @@ static void test_shared(int *o)
 	EACH(48, o[t], count[t], "atomics on other blocks' memory");
 	is_int(run("spaces", DIM(2, 1, 1), DIM(2, 1, 1), 1, &o), PTX_OK, "isspacep");
 	EACH(4, o[t], t & 1 ? 7 : 3, "own memory is .shared::cta, all is .shared::cluster");
+	is_int(run("whose", DIM(8, 1, 1), DIM(4, 1, 1), 1, &o), PTX_OK, "getctarank");
+	EACH(16, o[t], (t / 2 + !(t & 1)) % 4, "the rank of a shared address");
 }
 
 static void test_barrier(int *o)
@@ -140,5 +143,6 @@ int main(int argc, char **argv)
 	test_mbarriers(o);
 	ptx_module_free(m);
 	free(text);
+	forms_done("cluster");
 	return tap_done();
 }

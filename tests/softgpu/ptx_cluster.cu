@@ -102,6 +102,20 @@ extern "C" __global__ void stuck(int *out)
 	out[0] = 1;
 }
 
+// Whose memory an address in shared memory is of: the next block's, and the own.
+extern "C" __global__ void whose(int *out)
+{
+	__shared__ int word;
+	cg::cluster_group c = cg::this_cluster();
+	unsigned at = (unsigned)__cvta_generic_to_shared(&word), next, rank;
+
+	asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(next) : "r"(at), "r"((c.block_rank() + 1) % c.num_blocks()));
+	asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(rank) : "r"(next));
+	out[2 * blockIdx.x] = rank;
+	asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(rank) : "r"(at));
+	out[2 * blockIdx.x + 1] = rank;
+}
+
 // Rank 0 waits for words that the others send with st.async and red.async.
 extern "C" __global__ void sends(int *out)
 {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/softgpu/test_arena.h"
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/tap.h"
 
 static struct ptx_module *m;
@@ -545,5 +546,6 @@ int main(int argc, char **argv)
 	test_blocks();
 	ptx_module_free(m);
 	free(text);
+	forms_done("kernels");
 	return tap_done();
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/softgpu/test_arena.h"
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/tap.h"
 
 typedef uint32_t u32;
@@ -592,5 +593,6 @@ int main(void)
 	test_refused();
 	test_small();
 	ptx_module_free(m);
+	forms_done("mma");
 	return tap_done();
 }

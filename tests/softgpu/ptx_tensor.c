@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix products, asynchronous copies, mbarriers and cooperative launches of the PTX engine (kernels: ptx_tensor.cu). */
 #include "tests/softgpu/test_arena.h"
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/tap.h"
 
 static struct ptx_module *m;
@@ -210,6 +211,48 @@ static void test_cooperative(void)
 	free(w);
 }
 
+/* Each thread fills a row of 16 bytes; then the matrices go to registers' order and back, or are transposed in registers. */
+static void test_moves(void)
+{
+	static const char moves[] =
+		".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry moves(.param .u64 po)\n{\n"
+		".reg .b32 %l, %a, %r<4>, %v<4>; .reg .b64 %o, %d;\n.shared .align 16 .b8 s[1024];\n"
+		"ld.param.u64 %o, [po]; mov.u32 %l, %laneid; mul.wide.u32 %d, %l, 16; add.s64 %o, %o, %d;\n"
+		"mov.u32 %a, s; mad.lo.u32 %a, %l, 16, %a;\nmul.lo.u32 %r0, %l, 0x01010101;\n"
+		"add.u32 %r1, %r0, 0x40404040; xor.b32 %r2, %r0, 0x80808080; xor.b32 %r3, %r0, 0xc0c0c0c0;\n"
+		"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%a], {%r0, %r1, %r2, %r3};\nbar.warp.sync -1;\n"
+		"ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a]; st.global.v4.u32 [%o], {%v0, %v1, %v2, %v3};\nbar.warp.sync -1;\n"
+		"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%a], {%r0, %r1};\nbar.warp.sync -1;\n"
+		"ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a]; st.global.v4.u32 [%o+512], {%v0, %v1, %v2, %v3};\n"
+		"movmatrix.sync.aligned.m8n8.trans.b16 %r0, %l; st.global.u32 [%o+1024], %r0;\nret;\n}\n";
+	struct ptx_module *mod = test_must_load(moves);
+	u16(*out)[8] = test_alloc(1536);
+	static const u8 of[4] = {0, 0x40, 0x80, 0xc0};
+	u32 bad = 0, bad_trans = 0, bad_move = 0;
+
+	is_int(test_launch(ptx_module_kernel(mod, "moves"), 1, 32, &out), PTX_OK, "stmatrix and movmatrix");
+	/* element (r, c) of a matrix is half c % 2 of thread 4 r + c / 2's register */
+	for (u32 row = 0; row < 32; row++)
+		for (u32 c = 0; c < 8; c++) {
+			u32 r = row % 8;
+			u8 plain = (u8)((4 * r + c / 2) ^ of[row / 8]), trans = (u8)((4 * c + r / 2) ^ of[row / 8]);
+
+			bad += out[row][c] != plain * 0x101;
+			bad_trans += row < 16 && out[32 + row][c] != trans * 0x101;
+		}
+	/* the value of thread l is l, in the even element of its two */
+	for (u32 l = 0; l < 32; l++) {
+		u32 r = l / 4, c = 2 * (l % 4), got = *(const u32 *)out[64 + l];
+		u32 low = r % 2 ? 0 : 4 * c + r / 2, high = r % 2 ? 0 : 4 * (c + 1) + r / 2;
+
+		bad_move += got != (low | high << 16);
+	}
+	is_int(bad, 0, "stmatrix of four matrices");
+	is_int(bad_trans, 0, "of two, transposed");
+	is_int(bad_move, 0, "movmatrix transposes");
+	ptx_module_free(mod);
+}
+
 int main(int argc, char **argv)
 {
 	char name[4096], *text;
@@ -228,6 +271,8 @@ int main(int argc, char **argv)
 	test_async();
 	test_cooperative();
 	ptx_module_free(m);
+	test_moves();
 	free(text);
+	forms_done("tensor");
 	return tap_done();
 }

@@ -2,6 +2,7 @@
 /* Hand-written PTX: errors with their lines, truncated text, deadlocks, and what nvcc seldom emits. */
 #include <math.h>
 
+#include "tests/softgpu/ptx_forms.h"
 #include "tests/softgpu/test_arena.h"
 #include "tests/tap.h"
 
@@ -355,6 +356,25 @@ static void test_values(void)
 	EACH(32, 1, "go forward");
 }
 
+/* What drv_texture runs through the driver, which does not see what the lowering looks for. */
+static void test_textures(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	struct ptx_module *mod;
+	char name[4096], *all;
+	size_t len;
+
+	snprintf(name, sizeof(name), "%.*ssoftgpu-drv_texture.ptx", slash ? (int)(slash + 1 - program) : 0, program);
+	all = test_read_file(name, &len);
+	ok(all, "%s is there", name);
+	if (!all)
+		return;
+	mod = test_must_load(all);
+	ptx_module_free(mod);
+	free(all);
+	forms_done("text");
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -370,5 +390,6 @@ int main(int argc, char **argv)
 	test_nesting();
 	test_chains();
 	test_truncated(argv[0]);
+	test_textures(argv[0]);
 	return tap_done();
 }
