@@ -57,7 +57,7 @@ PTX_CASES := int float half cvt setp mem fault atom warp isa
 PTX_TESTS := $(PTX_CASES:%=ptx_%) ptx_diverge \
 	ptx_kernels ptx_text ptx_hostile ptx_tensor ptx_math ptx_cluster ptx_mma ptx_bulk ptx_small
 
-PTX_TESTS += ptx_whole ptx_async ptx_device
+PTX_TESTS += ptx_whole ptx_whole_random ptx_async ptx_device
 # Those that own handlers: see ptx_forms.h.
 PTX_OWNERS := $(PTX_CASES) mma tensor bulk cluster kernels text async device
 
