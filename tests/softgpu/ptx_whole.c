@@ -55,9 +55,12 @@ static bool compare_chain(const char *chain)
 	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 po)\n{\n.reg .b32 %tx;\n.reg .b64 %o, "    \
 	"%d;\n"                                                                                                                  \
 	".reg .b32 %r<3>;\n.shared .align 4 .b8 s[64];\nld.param.u64 %o, [po];\nmov.u32 %tx, %tid.x;\n" address                  \
-	"st.global.u32 [%o], %tx;\nmov.u32 %r0, s;\nmad.lo.u32 %r0, %tx, 4, %r0;\nst.shared.u32 [%r0], %tx;\nret;\n}\n"
+	"st.global.u32 [%o], %tx;\nmov.u32 %r0, s;\nmad.lo.u32 %r0, %tx, 4, %r0;\nst.shared.u32 [%r0+64], %tx;\nret;\n}\n"
 
-/* A store beyond the memory that there is: the same fault by the same thread, whatever way it was found. */
+/*
+ * A store beyond the memory that there is: the same fault by the same thread, whatever way it was found. A block has
+ * shared memory in units, so its 64 bytes end later.
+ */
 static void faults(const char *k)
 {
 	struct ptx_module *m = test_must_load(k);
