@@ -145,36 +145,21 @@ long-vm:
 bench: all $(BENCHES)
 
 # Install -----------------------------------------------------------------------------------------------------------
-#
-# The client libraries lie in a folder of their own, so that they never stand in for a genuine driver by accident:
-# `rgpu run` puts that folder into a program's way.
+# All but the tests' programs: no compiler of CUDA is needed for these, its headers are.
+.PHONY: installables
+installables: $(filter-out $(B)/tests/%,$(ALL))
 
-INSTALL := install -D -m 0644
-.PHONY: install
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/rgpu
-	install $(B)/bin/rgpu $(B)/bin/rgpu-smi $(DESTDIR)$(PREFIX)/bin/
-	install $(B)/bin/rgpu-proxy $(B)/bin/rgpu-server $(DESTDIR)$(PREFIX)/sbin/
-	cp -dp $(B)/lib/lib*.so* $(DESTDIR)$(PREFIX)/lib/rgpu/
-	install -d $(DESTDIR)/usr/src/rgpu-$(VERSION)
-	cp -r --parents Kbuild dkms.conf kmod uapi $(DESTDIR)/usr/src/rgpu-$(VERSION)/
-	for u in packaging/systemd/*; do \
-		sed 's#/usr/sbin/#$(PREFIX)/sbin/#; s#/usr/share/doc/#$(PREFIX)/share/doc/#' $$u | \
-			$(INSTALL) /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename $$u); \
-	done
-	$(INSTALL) packaging/udev/60-rgpu.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rgpu.rules
-	$(INSTALL) packaging/sysusers.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/rgpu.conf
-	$(INSTALL) packaging/modules-load.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/rgpu.conf
-	$(INSTALL) packaging/modprobe.d/rgpu.conf $(DESTDIR)$(PREFIX)/lib/modprobe.d/rgpu.conf
-	for f in packaging/conf/*.conf; do \
-		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/examples/$$(basename $$f); \
-	done
-	for m in packaging/man/*.[0-9]; do \
-		$(INSTALL) $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); \
-	done
-	for f in README.md docs/*.md LICENSES/*; do \
-		$(INSTALL) $$f $(DESTDIR)$(PREFIX)/share/doc/rgpu/$$(basename $$f); \
-	done
+.PHONY: install uninstall
+install: installables
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install install $(B) $(VERSION)
+
+uninstall:
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install uninstall $(B) $(VERSION)
+
+# The Debian packages and the source package, in $(B)/deb.
+.PHONY: deb
+deb:
+	scripts/deb
 
 # The rest ----------------------------------------------------------------------------------------------------------
 
@@ -203,8 +188,9 @@ help:
 	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
 	@echo 'make bench           launches per second, calls and copies against raw TLS; softgpu against C'
 	@echo 'make modules         rgpu.ko for the two guest kernels (KERNELS=6.1 for one); kmod KDIR=… for another'
-	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
+	@echo 'make install         to $$(DESTDIR)$$(PREFIX); make uninstall takes it away again'
+	@echo 'make deb             Debian packages, in $(B)/deb; lintian has its say'
 	@echo 'make format-check    clang-format has nothing to say'
 	@echo 'make clean           remove $(B)'
 
--include $(shell test -d $(B) && find $(B) -name '*.d')
+-include $(shell test -d $(B) && find $(B) -path $(B)/deb -prune -o -name '*.d' -type f -print)

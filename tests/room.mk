@@ -117,7 +117,9 @@ ALL += $(B)/tests/smi-views
 
 tests/tools/rgpu.t: $(B)/bin/rgpu $(B)/bin/rgpu-proxy $(B)/tests/server-stubd
 
-UNIT_TESTS += tests/tools/rgpu.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 tests/tools/smi.t
+tests/tools/install.t: products
+
+UNIT_TESTS += tests/tools/rgpu.t tests/tools/install.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 tests/tools/smi.t
 
 # Benches -----------------------------------------------------------------------------------------------------------
 

@@ -27,10 +27,6 @@ static const char usage[] = "usage: rgpu-proxy [--config FILE]\n"
 			    "  --foreground          stay in the foreground, which it always does\n"
 			    "SIGHUP reads the configuration again; running programs go on.\n";
 
-struct texts {
-	char server[300], key[300], ctl[256], web[8];
-};
-
 static int put(char *dst, size_t room, const char *value, const char *name, char why[RGPU_WHY_MAX])
 {
 	if (strlen(value) >= room)
@@ -39,7 +35,7 @@ static int put(char *dst, size_t room, const char *value, const char *name, char
 	return 0;
 }
 
-static int set(struct texts *t, const char *name, const char *value, bool over, char why[RGPU_WHY_MAX])
+static int set(struct proxy_texts *t, const char *name, const char *value, bool over, char why[RGPU_WHY_MAX])
 {
 	const struct {
 		const char *name;
@@ -66,10 +62,9 @@ static int port(const char *text, int *out, char why[RGPU_WHY_MAX])
 	return *end || v < 0 || v > 65535 ? rgpu_why(why, -EINVAL, "web: \"%.8s\" is no port; 0 takes a free one", text) : 0;
 }
 
-static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
+static int conf_set(struct proxy_texts *t, const char *name, const char *value, char why[RGPU_WHY_MAX])
 {
-	struct texts *t = arg;
-	struct texts trial = *t;
+	struct proxy_texts trial = *t;
 	struct rgpu_addr addr;
 	int web;
 	int err = set(&trial, name, value, false, why);
@@ -83,16 +78,41 @@ static int conf_set(void *arg, const char *name, const char *value, char why[RGP
 	return err;
 }
 
-static void conf_bad(void *arg, const char *path, int line, const char *why)
+struct reading {
+	struct proxy_texts *t;
+	void (*bad)(struct proxy_texts *t, const char *path, int line, const char *why);
+};
+
+static int reading_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
 {
-	(void)arg;
+	return conf_set(((struct reading *)arg)->t, name, value, why);
+}
+
+static void reading_bad(void *arg, const char *path, int line, const char *why)
+{
+	struct reading *r = arg;
+
+	r->bad(r->t, path, line, why);
+}
+
+int proxy_conf_read(const char *path, struct proxy_texts *out,
+		    void (*bad)(struct proxy_texts *out, const char *path, int line, const char *why), char why[RGPU_WHY_MAX])
+{
+	struct reading r = {out, bad};
+	struct rgpu_conf conf = {.section = "proxy", .set = reading_set, .bad = reading_bad, .arg = &r};
+
+	return rgpu_conf_read(&conf, path, why);
+}
+
+static void tell(struct proxy_texts *t, const char *path, int line, const char *why)
+{
+	(void)t;
 	rgpu_err("%s:%d: %s", path, line, why);
 }
 
-static int read_file(struct texts *t, const char *path, char why[RGPU_WHY_MAX])
+static int read_file(struct proxy_texts *t, const char *path, char why[RGPU_WHY_MAX])
 {
-	struct rgpu_conf conf = {.section = "proxy", .set = conf_set, .bad = conf_bad, .arg = t};
-	int n = rgpu_conf_read(&conf, path, why);
+	int n = proxy_conf_read(path, t, tell, why);
 
 	if (n > 0)
 		return rgpu_why(why, -EINVAL, "%d line%s of %.150s cannot be used; mend %s and start again", n, n == 1 ? "" : "s",
@@ -100,7 +120,7 @@ static int read_file(struct texts *t, const char *path, char why[RGPU_WHY_MAX])
 	return n;
 }
 
-static int take(const struct texts *t, struct proxy_config *out, char why[RGPU_WHY_MAX])
+static int take(const struct proxy_texts *t, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
 	char inner[RGPU_WHY_MAX];
 	int err;
@@ -131,7 +151,7 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web"};
 	const char *file = NULL;
 	bool check_only = false;
-	struct texts t = {0};
+	struct proxy_texts t = {0};
 	int c, err = 0;
 
 	opterr = 0;

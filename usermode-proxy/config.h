@@ -18,6 +18,18 @@ struct proxy_config {
 	int web;       /* port of the page on loopback, WEB_OFF */
 };
 
+/* The settings as they are written; empty: not there. */
+struct proxy_texts {
+	char server[300], key[300], ctl[256], web[8];
+};
+
+/*
+ * Reads a file's settings, as rgpu-proxy does: how many lines are bad, each told to @bad; or a negative errno with @why when it
+ * cannot be read.
+ */
+int proxy_conf_read(const char *path, struct proxy_texts *out,
+		    void (*bad)(struct proxy_texts *out, const char *path, int line, const char *why), char why[RGPU_WHY_MAX]);
+
 /* 0; 1: --help, --version or --check-config was answered; -EINVAL and others, with @why. Bad lines of the file are told by
  * rgpu_err(). */
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX]);

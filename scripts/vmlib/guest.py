@@ -73,7 +73,7 @@ class Guest:
         self.write('config', ''.join(f'{k}={shlex.quote(str(v))}\n' for k, v in config.items()))
         self.write('env', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in env.items()))
         self.write('cmd', 'exec ' + shlex.join(a.cmd) + '\n')
-        shutil.copy(os.path.join(REPO, 'tests/vm/guest'), f'{self.run}/guest')
+        shutil.copy(os.path.join(REPO, 'tests/vm/guest-systemd' if a.root else 'tests/vm/guest'), f'{self.run}/guest')
         if a.out:
             os.makedirs(a.out, exist_ok=True)
             self.write('out', '')
@@ -95,12 +95,14 @@ class Guest:
                 '-accel', 'tcg,thread=multi' if tcg else 'kvm', '-cpu', 'max' if tcg else 'host', '-smp', str(a.cpus), '-m', str(a.memory),
                 '-kernel', self.kernel.image, '-initrd', self.kernel.initramfs(), '-append', append,
                 '-chardev', f'file,id=log,path={self.log}', '-serial', 'chardev:log',
-                '-virtfs', f'local,path=/,mount_tag=root,readonly=on,{share}',
+                '-virtfs', f'local,path={a.root or "/"},mount_tag=root,readonly=on,{share}',
                 '-virtfs', f'local,path={self.run},mount_tag=run,readonly=on,{share}',
                 '-netdev', 'user,id=net', '-device', 'virtio-net-pci,netdev=net,romfile=',
                 '-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng',
                 '-device', 'virtio-serial-pci', '-chardev', f'file,id=proxy,path={self.proxy_log}',
                 '-device', 'virtserialport,chardev=proxy,name=proxy']
+        if a.root:
+            argv += ['-virtfs', f'local,path={REPO},mount_tag=repo,readonly=on,{share}']
         if a.out:
             argv += ['-virtfs', f'local,path={os.path.realpath(a.out)},mount_tag=out,{share}']
         for n, (name, fd) in enumerate(ports.items(), 1):

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "lib/conf.h"
 #include "tools/rgpu/doctor.h"
 #include "tools/rgpu/sys.h"
 
@@ -23,31 +22,16 @@ static void fix_join(const struct doctor *d, struct finding *f)
 		fix(f, "ssh GPUHOST rgpu-server --pair | rgpu join -   # GPUHOST: the machine with the GPU");
 }
 
+/* The first bad line is told; the others when that is mended. */
 struct settings {
-	char server[300], key[300];
+	struct proxy_texts t;
 	int bad_line;
 	char why[RGPU_WHY_MAX];
 };
 
-static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
+static void conf_bad(struct proxy_texts *t, const char *path, int line, const char *why)
 {
-	struct settings *s = arg;
-	struct rgpu_addr a;
-
-	if (!strcmp(name, "server")) {
-		snprintf(s->server, sizeof(s->server), "%s", value);
-		return rgpu_addr_parse(value, false, &a, why);
-	}
-	if (!strcmp(name, "key"))
-		snprintf(s->key, sizeof(s->key), "%s", value);
-	else if (strcmp(name, "ctl"))
-		return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"", name);
-	return 0;
-}
-
-static void conf_bad(void *arg, const char *path, int line, const char *why)
-{
-	struct settings *s = arg;
+	struct settings *s = (struct settings *)t;
 
 	(void)path;
 	if (s->bad_line)
@@ -58,10 +42,8 @@ static void conf_bad(void *arg, const char *path, int line, const char *why)
 
 static bool read_settings(const struct doctor *d, struct settings *s)
 {
-	struct rgpu_conf conf = {.section = "proxy", .set = conf_set, .bad = conf_bad, .arg = s};
-
 	*s = (struct settings){0};
-	return rgpu_conf_read(&conf, sys_path(d->conf), s->why) >= 0;
+	return proxy_conf_read(sys_path(d->conf), &s->t, conf_bad, s->why) >= 0;
 }
 
 static void look_config(struct doctor *d, struct finding *f)
@@ -88,15 +70,15 @@ static void look_config(struct doctor *d, struct finding *f)
 		fix(f, "sed -i '%d s/^/; /' %s && systemctl reload-or-restart rgpu-proxy", s.bad_line, d->conf);
 		return;
 	}
-	if (!*s.server || rgpu_addr_parse(s.server, false, &d->cfg.server, why) || !*s.key) {
-		bad(f, "%s names no %s", d->conf, *s.server ? "key" : "server");
+	if (!*s.t.server || rgpu_addr_parse(s.t.server, false, &d->cfg.server, why) || !*s.t.key) {
+		bad(f, "%s names no %s", d->conf, *s.t.server ? "key" : "server");
 		fix_join(d, f);
 		return;
 	}
 	if (!rgpu_addr_is_loopback(&d->cfg.server))
 		snprintf(d->host, sizeof(d->host), "%s", d->cfg.server.host);
 	d->conf_good = true;
-	good(f, "%s: server %s", d->conf, s.server);
+	good(f, "%s: server %s", d->conf, s.t.server);
 }
 
 static void look_key(struct doctor *d, struct finding *f)
@@ -112,24 +94,24 @@ static void look_key(struct doctor *d, struct finding *f)
 		return;
 	}
 	read_settings(d, &s);
-	if (stat(sys_path(s.key), &st)) {
+	if (stat(sys_path(s.t.key), &st)) {
 		if (errno == EACCES) {
-			skip(f, "%s can be read by root only: sudo rgpu doctor", s.key);
+			skip(f, "%s can be read by root only: sudo rgpu doctor", s.t.key);
 			return;
 		}
-		bad(f, "%s: %s", s.key, strerror(errno));
+		bad(f, "%s: %s", s.t.key, strerror(errno));
 		fix_join(d, f);
 		return;
 	}
 	if (st.st_mode & 077 || (pw && st.st_uid != pw->pw_uid && !geteuid())) {
-		bad(f, "%s has mode %04o and belongs to uid %u: it has to be " PROXY_USER "'s alone", s.key, st.st_mode & 07777,
+		bad(f, "%s has mode %04o and belongs to uid %u: it has to be " PROXY_USER "'s alone", s.t.key, st.st_mode & 07777,
 		    st.st_uid);
-		fix(f, pw ? "chown " PROXY_USER ": %s && chmod 0600 %s" : "chmod 0600 %s", s.key, s.key);
+		fix(f, pw ? "chown " PROXY_USER ": %s && chmod 0600 %s" : "chmod 0600 %s", s.t.key, s.t.key);
 		return;
 	}
-	err = rgpu_key_load(sys_path(s.key), &d->cfg.key, why);
+	err = rgpu_key_load(sys_path(s.t.key), &d->cfg.key, why);
 	if (err == -EACCES) {
-		skip(f, "%s can be read by root only: sudo rgpu doctor", s.key);
+		skip(f, "%s can be read by root only: sudo rgpu doctor", s.t.key);
 		return;
 	}
 	if (err) {
@@ -138,7 +120,7 @@ static void look_key(struct doctor *d, struct finding *f)
 		return;
 	}
 	d->key_good = true;
-	good(f, "%s, id %s", s.key, d->cfg.key.id);
+	good(f, "%s, id %s", s.t.key, d->cfg.key.id);
 }
 
 static void look_running(struct doctor *d, struct finding *f)
