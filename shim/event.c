@@ -41,6 +41,16 @@ static int settle(struct rgpu_call *c, uint64_t wire)
 	return r == CUDA_ERROR_NOT_READY ? 0 : r;
 }
 
+static uint64_t state_of(const struct rgpu_obj *e)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&lock);
+	now = e->field[STATE];
+	pthread_mutex_unlock(&lock);
+	return now;
+}
+
 uint64_t event_forget(struct rgpu_obj *e)
 {
 	uint64_t now;
@@ -147,7 +157,7 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 	if (r)
 		return r;
 	graph_event_recorded(hEvent);
-	asked = event->field[STATE] & ASKED;
+	asked = state_of(event) & ASKED;
 	event_forget(event);
 	if (op == OP_cuEventRecord)
 		r = rpc_cuEventRecord(&c, w_event, w_stream);
@@ -246,7 +256,7 @@ CUresult cuEventQuery(CUevent hEvent)
 
 bool event_was_recorded(const struct rgpu_obj *e)
 {
-	return e->field[STATE] >= TURN;
+	return state_of(e) >= TURN;
 }
 
 /* Capture spreads by a wait for a captured event; every other wait is the server's business. */

@@ -222,7 +222,7 @@ static void failed(void *arg, int reason, const char *why)
 	struct direct *d = arg;
 
 	snprintf(d->why, sizeof(d->why), "%s", why);
-	d->k->reason = reason;
+	__atomic_store_n(&d->k->reason, reason, __ATOMIC_RELEASE);
 	__atomic_store_n(&d->k->state, RGPU_SESSION_FAILED, __ATOMIC_RELEASE);
 }
 

@@ -281,6 +281,19 @@ static int on_frame(struct rgpu_relay *r, const struct rgpu_frame *f, const uint
 			  RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR);
 }
 
+/* A word that the program may be polling is there at once, or not yet. */
+static void put(void *to, const void *from, uint32_t n)
+{
+	uint64_t word;
+
+	if (n == sizeof(word) && !((uintptr_t)to % sizeof(word))) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
+	} else {
+		memcpy(to, from, n);
+	}
+}
+
 /* The frames that lie whole in the buffer, and the beginning of a DATA frame. */
 static int parse(struct rgpu_relay *r)
 {
@@ -301,7 +314,7 @@ static int parse(struct rgpu_relay *r)
 			if (f.len <= sizeof(d) || !c)
 				return relay_fail(r, -EPROTO, "the server sent a DATA frame of %u bytes for channel %u", f.len,
 						  f.channel);
-			if (have < sizeof(d))
+			if (have < (f.len == sizeof(d) + sizeof(uint64_t) ? f.len : sizeof(d)))
 				return 0;
 			memcpy(&d, buf, sizeof(d));
 			err = begin_data(r, c, &d, f.len - sizeof(d));
@@ -310,7 +323,7 @@ static int parse(struct rgpu_relay *r)
 			have -= sizeof(d);
 			n = have < r->data_left ? have : r->data_left;
 			if (r->data)
-				memcpy(r->data, buf + sizeof(d), n);
+				put(r->data, buf + sizeof(d), n);
 			r->rx_at += sizeof(f) + sizeof(d) + n;
 			moved_data(r, n);
 			continue;

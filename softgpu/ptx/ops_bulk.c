@@ -378,7 +378,8 @@ static void replace(struct warp *w, const struct ins *i, u32 em, bool wide)
 		u64 v = wide ? reg64(w, i, 2, l) : ((const u32 *)opnd_ptr(w, i->r[2]))[l];
 		bool good = true;
 
-		if (!m || (!good_map(m) && !no_map(w, i, l, reg64(w, i, 1, l))))
+		/* Whether it is a map by now shows when it is used. */
+		if (!m)
 			return;
 		switch (i->imm & 255) {
 		case 0:

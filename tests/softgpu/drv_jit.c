@@ -78,6 +78,11 @@ static const char sizes[] = HEAD
 	".visible .entry dynamic(.param .u32 at) { .reg .b32 %a, %b; .reg .b32 %v<4>; ld.param.u32 %a, [at]; mov.u32 %b, dyn; "
 	"add.u32 %a, %a, %b; ld.volatile.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a]; ret; }\n";
 
+/* A field of what is no tensor map yet. */
+static const char field[] = ".version 8.3\n.target sm_90a\n.address_size 64\n"
+			    ".visible .entry k() { .shared .align 64 .b8 s[4]; .reg .b32 %a; mov.u32 %a, s; "
+			    "tensormap.replace.tile.rank.shared::cta.b1024.b32 [%a], 2; ret; }\n";
+
 static void shared(void)
 {
 	void *param[1];
@@ -86,6 +91,10 @@ static void shared(void)
 	int v, at;
 
 	param[0] = &at;
+	must(cuModuleLoadData(&m, field));
+	must(cuModuleGetFunction(&f, m, "k"));
+	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	works(cuCtxSynchronize());
 	must(cuModuleLoadData(&m, sizes));
 	must(cuModuleGetFunction(&f, m, "k"));
 	must(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
