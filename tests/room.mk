@@ -204,3 +204,9 @@ LONG += consumers
 .PHONY: long-consumers
 long-consumers: all
 	PY=$(PY) B=$(B) prove --failures --comments tests/long/consumers.t
+
+# Clients from PyPI with test suites of their own.
+LONG += numba tinygrad
+.PHONY: long-numba long-tinygrad
+long-numba long-tinygrad: long-%: all
+	CUDA_HOME=$(CUDA_HOME) NVCC=$(NVCC) B=$(B) prove --failures --comments tests/long/$*.t
