@@ -443,7 +443,7 @@ static void retained_by_all(void)
 
 int main(void)
 {
-	alarm(120);
+	alarm(240);
 	echo();
 	order(20000, 1, 0, 1);
 	order(20000, 8, 0, 2);
