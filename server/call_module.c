@@ -433,6 +433,34 @@ void srv_GLOBAL(struct srv_call *c)
 	srv_answer(c, &r, sizeof(r));
 }
 
+void srv_MANAGED(struct srv_call *c)
+{
+	struct srv_ranges *g = &c->session->globals;
+	uint32_t at = sizeof(struct rec_MANAGED);
+	struct rec_MANAGED a;
+	MODULE_REF *m = NULL;
+	const char *name;
+	CUdeviceptr addr;
+	size_t bytes;
+	CUresult r = CUDA_ERROR_NOT_FOUND;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(name = srv_string(c, &at, a.name_n)) || !(m = srv_module(c, a.module, false)) ||
+	    !srv_enter(c, a.ctx))
+		return;
+	if (!m->real)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	else if (m->library)
+		r = drv_cuda.cuLibraryGetManaged ? drv_cuda.cuLibraryGetManaged(&addr, &bytes, m->real, name)
+						 : CUDA_ERROR_NOT_SUPPORTED;
+	if (!r) {
+		pthread_rwlock_wrlock(&c->session->ranges_lock);
+		for (unsigned i = 0; i < g->n; i++)
+			g->list[i].managed = g->list[i].managed || (g->list[i].addr == addr && g->list[i].owner == m);
+		pthread_rwlock_unlock(&c->session->ranges_lock);
+	}
+	srv_fail(c, r);
+}
+
 struct srv_func *srv_function(struct srv_call *c, uint64_t module, uint32_t index, struct srv_module **out, CUfunction *real)
 {
 	struct srv_module *m = *out = srv_module(c, module, false);

@@ -144,7 +144,7 @@ void srv_SHARE_VAR(struct srv_call *c)
 	/* The lock stays, so that the module stays until the twin is listed. */
 	pthread_rwlock_rdlock(&s->ranges_lock);
 	for (unsigned i = 0; i < s->globals.n; i++)
-		if (s->globals.list[i].addr == a.addr && s->globals.list[i].bytes == a.bytes)
+		if (s->globals.list[i].managed && s->globals.list[i].addr == a.addr && s->globals.list[i].bytes == a.bytes)
 			e = s->globals.list[i];
 	if (e.bytes && a.length && a.from % TWIN_LINE == 0 && a.length % TWIN_LINE == 0 && a.from >= first && a.from < end &&
 	    a.length <= end - a.from) {

@@ -72,6 +72,7 @@ struct srv_range_entry {
 	enum srv_range_what what;
 	void *owner;  /* globals: the module; SRV_RANGE_PHYS: the physical memory */
 	uint64_t ctx; /* globals: the context that it is of */
+	bool managed; /* globals: the driver says that it is */
 };
 
 /* Sorted by address. */

@@ -2,6 +2,7 @@
 /* Managed memory: shared memory that belongs to the program while the devices are idle. Advice is kept for who asks. */
 #include <string.h>
 #include "shim/ctx.h"
+#include "shim/module.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/unsupported.h"
@@ -44,7 +45,7 @@ CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library
 	int r = enter(&c);
 
 	if (!r)
-		r = cuLibraryGetGlobal(&addr, &n, library, name);
+		r = library_managed(&addr, &n, library, name);
 	if (!r)
 		r = shared_variable(ctx_of(c.context)->device, addr, n);
 	if (r == CUDA_ERROR_NOT_SUPPORTED)

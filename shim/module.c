@@ -308,6 +308,27 @@ out:
 	return r;
 }
 
+/* Asks once for each. */
+static int module_managed(struct rgpu_call *c, struct module *m, const char *name, uint64_t *addr, uint64_t *bytes)
+{
+	struct global *g;
+	int r = module_global(c, m, name, addr, bytes);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&m->lock);
+	for (g = m->globals; g && (g->context != c->context || strcmp(g->name, name)); g = g->next)
+		;
+	if (!g || !g->managed) {
+		c->op = OP_MANAGED;
+		r = rpc_MANAGED(c, m->obj->handle, name);
+		if (g)
+			g->managed = !r;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return r;
+}
+
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
 	struct rgpu_obj *obj;
@@ -469,7 +490,9 @@ CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 	return r;
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+/* @find: any, or a managed one. */
+static int library_variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name,
+			    int (*find)(struct rgpu_call *, struct module *, const char *, uint64_t *, uint64_t *))
 {
 	struct rgpu_call c;
 	struct module *m;
@@ -481,7 +504,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
 	if (!r && !name)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = module_global(&c, m, name, &addr, &n);
+		r = find(&c, m, name, &addr, &n);
 	if (r)
 		return r;
 	if (dptr)
@@ -489,6 +512,16 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
 	if (bytes)
 		*bytes = n;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return library_variable(dptr, bytes, library, name, module_global);
+}
+
+int library_managed(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return library_variable(dptr, bytes, library, name, module_managed);
 }
 
 /* UNIFIED_FUNCTION_POINTERS is 0: no function has an address that host and device share. */

@@ -43,4 +43,7 @@ int image_try_fatbin(const struct device *d, const void *data, size_t len, const
  */
 const void *const *image_prelinked(const struct device *d, const void *code);
 
+/* cuLibraryGetGlobal of a variable that is managed: else NOT_FOUND. */
+int library_managed(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name);
+
 #endif

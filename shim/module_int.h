@@ -13,6 +13,7 @@ struct global {
 	struct global *next;
 	struct rgpu_obj *context;
 	uint64_t addr, bytes;
+	bool managed; /* the server said so */
 	char name[];
 };
 

@@ -340,10 +340,16 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, 
 	return cuModuleGetGlobal_v2(ptr, bytes, m, name);
 }
 
-/* Host and device see the same bytes of every global, so a managed one is found like any other. */
+/* Host and device see the same bytes of every global: a managed one is where others are. */
 CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
 {
-	return cuLibraryGetGlobal(ptr, bytes, library, name);
+	AUTO_PUT struct module *m = NULL;
+	CUmodule handle;
+
+	TRY(cuLibraryGetModule(&handle, library));
+	TRY(cuModuleGetGlobal_v2(ptr, bytes, handle, name));
+	m = obj_get(handle, OBJ_MODULE);
+	return m && ptx_module_managed(m->ptx, name) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)

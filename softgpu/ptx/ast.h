@@ -38,7 +38,7 @@ struct sym {
 	u64 addr; /* .global/.const: address; .shared, .local, .param: offset */
 	u8 *init;
 	struct init_reloc *relocs;
-	bool used_in_func, placed, unsized;
+	bool used_in_func, placed, unsized, managed;
 	bool in_reg; /* a parameter declared .reg: lives in register @reg */
 	/* SYM_FUNC, SYM_PROTO, and SYM_TARGETS of calls */
 	struct func_ast *func;

@@ -121,6 +121,7 @@ struct ptx_func {
 struct module_var {
 	char *name;
 	u64 addr, bytes;
+	bool managed;
 	bool visible;
 };
 

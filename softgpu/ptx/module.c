@@ -112,6 +112,7 @@ static void place_data(struct load *ld)
 		v->addr += m->data;
 		m->vars[m->nvars].name = name_of(ld, v->name, v->len);
 		m->vars[m->nvars].addr = v->addr;
+		m->vars[m->nvars].managed = v->managed;
 		m->vars[m->nvars++].bytes = v->size;
 	}
 	if (ld->uses_envreg)
@@ -525,6 +526,14 @@ bool ptx_module_global(struct ptx_module *m, const char *name, uint64_t *addr, s
 			*bytes = m->vars[k].bytes;
 			return true;
 		}
+	return false;
+}
+
+bool ptx_module_managed(struct ptx_module *m, const char *name)
+{
+	for (u32 k = 0; k < m->nvars; k++)
+		if (!strcmp(m->vars[k].name, name))
+			return m->vars[k].managed;
 	return false;
 }
 

@@ -274,6 +274,7 @@ struct sym *parse_var(struct load *ld, enum space space, bool param_list)
 	u32 align = 0, lanes = 1;
 	enum type type = TY_NONE;
 	struct sym *v = NULL;
+	bool managed = false;
 
 	while (ld->t.kind == T_WORD && ld->t.s[0] == '.') {
 		if (accept_word(ld, ".align")) {
@@ -282,8 +283,10 @@ struct sym *parse_var(struct load *ld, enum space space, bool param_list)
 				load_fail(ld, PTX_SYNTAX, ld->t.line, "alignment %u is no power of two up to 4096", align);
 		} else if (accept_word(ld, ".attribute")) {
 			expect(ld, '(');
-			while (!is_punct(ld, ')') && ld->t.kind != T_EOF)
+			while (!is_punct(ld, ')') && ld->t.kind != T_EOF) {
+				managed = managed || is_word(ld, ".managed");
 				next(ld);
+			}
 			expect(ld, ')');
 		} else if (accept_word(ld, ".ptr")) {
 			/* .ptr{.space}{.align n}: a hint on kernel pointers */
@@ -314,6 +317,7 @@ struct sym *parse_var(struct load *ld, enum space space, bool param_list)
 		v = sym_add(ld, SYM_VAR, ld->t.s, ld->t.len);
 		v->type = type;
 		v->space = space;
+		v->managed = managed;
 		v->align = align ? align : type_size(type) * lanes;
 		next(ld);
 		if (accept(ld, '<')) { /* name<n>: n variables; only registers are written so in practice */

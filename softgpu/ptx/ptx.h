@@ -59,6 +59,7 @@ struct ptx_func *ptx_module_kernel_at(struct ptx_module *m, size_t index);
 
 /* Finds a .global or .const variable by name: address and size in bytes. */
 bool ptx_module_global(struct ptx_module *m, const char *name, uint64_t *addr, size_t *bytes);
+bool ptx_module_managed(struct ptx_module *m, const char *name); /* there is such a variable, and it is managed */
 
 struct ptx_param {
 	uint32_t offset, size; /* bytes, in the kernel's packed parameter block */

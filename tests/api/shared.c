@@ -397,6 +397,35 @@ static void free_of_charge(void)
 	must(cuMemFree(d));
 }
 
+/* A variable is shared when its module says that it is managed. */
+static void variables(void)
+{
+	static const char ptx[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .global .attribute(.managed) .align 4 .u32 both = 5;\n"
+		".visible .global .align 4 .u32 plain = 6;\n"
+		".visible .entry add()\n{\n	.reg .u32 %r;\n	atom.global.add.u32 %r, [both], 2;\n	ret;\n}\n";
+	CUdeviceptr d = 0, again = 0;
+	size_t bytes = 0;
+	CUlibrary lib;
+	CUkernel k;
+
+	must(cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	is_cu(cuLibraryGetManaged(&d, &bytes, lib, "plain"), CUDA_ERROR_NOT_FOUND);
+	is_cu(cuLibraryGetManaged(&d, &bytes, lib, "nothing"), CUDA_ERROR_NOT_FOUND);
+	is_cu(cuLibraryGetGlobal(&d, &bytes, lib, "plain"), CUDA_SUCCESS);
+	is_cu(cuLibraryGetManaged(&d, &bytes, lib, "both"), CUDA_SUCCESS);
+	is_int(bytes, 4, "four bytes that both sides have");
+	must(cuLibraryGetGlobal(&again, NULL, lib, "both"));
+	ok(again == d, "at the variable's one address");
+	is_int(*(unsigned *)d, 5, "with the value of the image");
+	must(cuLibraryGetKernel(&k, lib, "add"));
+	must(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	must(cuCtxSynchronize());
+	is_int(*(unsigned *)d, 7, "and what a kernel added");
+	must(cuLibraryUnload(lib));
+}
+
 int main(void)
 {
 	serve(NULL, 2);
@@ -411,5 +440,6 @@ int main(void)
 	unified();
 	graph();
 	polled();
+	variables();
 	return tap_done();
 }
