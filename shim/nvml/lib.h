@@ -13,10 +13,11 @@
 
 #define API __attribute__((visibility("default")))
 
-#define GPUS_MAX       64
-#define FACT_TEXTS     20	   /* facts below this number are texts */
-#define NVML_INTERFACE "13.590.00" /* the release whose names and structures this library has; also where there is no server's   \
-				    */
+#define GPUS_MAX   64
+#define FACT_TEXTS 20 /* facts below this number are texts */
+#define NVML_INTERFACE                                                                                                           \
+	"13.590.00" /* the release whose names and structures this library has; also where there is no server's                  \
+		     */
 
 struct gpu {
 	const struct rgpu_device *dev;

@@ -30,6 +30,16 @@ count = ctypes.c_uint()
 call('nvmlDeviceGetCount_v2', ctypes.byref(count))
 if count.value != 2:
     sys.exit(f'{count.value} devices, not 2')
+# As PyTorch counts devices: initialised once more, never shut down, UUIDs into 96 bytes.
+call('nvmlInit')
+uuids = []
+for i in range(count.value):
+    handle, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+    call('nvmlDeviceGetHandleByIndex_v2', i, ctypes.byref(handle))
+    call('nvmlDeviceGetUUID', handle, uuid, 96)
+    uuids.append(uuid.raw.decode('ascii').strip('\0'))
+if len(set(uuids)) != 2 or not all(u.startswith('GPU-') and len(u) == 40 for u in uuids):
+    sys.exit(f'UUIDs {uuids}')
 device, memory, use = ctypes.c_void_p(), Memory(), Utilization()
 call('nvmlDeviceGetHandleByIndex_v2', 0, ctypes.byref(device))
 minor = ctypes.c_uint(99)

@@ -15,6 +15,7 @@ static struct rgpu_key key;
 /* What the listener does; set before the client's request. */
 static struct script {
 	uint32_t major, magic;
+	uint64_t features;
 	bool error_first; /* ERROR instead of WELCOME */
 	bool short_welcome;
 	bool wrong_type; /* an answer of another type */
@@ -68,8 +69,12 @@ static void send_started(struct rgpu_link *l, const uint8_t *req, uint16_t type)
 
 static bool answer(struct rgpu_link *l, const struct rgpu_frame *f, const uint8_t *req)
 {
-	struct rgpu_welcome w = {
-		.magic = script.magic, .major = script.major, .agent = "rgpu-server 9.9", .driver = "none", .ndevices = 2};
+	struct rgpu_welcome w = {.magic = script.magic,
+				 .major = script.major,
+				 .features = script.features,
+				 .agent = "rgpu-server 9.9",
+				 .driver = "none",
+				 .ndevices = 2};
 	struct rgpu_error_frame old = {.err = EPROTO, .text = "this server speaks 7.0, the client 1.0"};
 	uint32_t stats[4] = {1, 2, 3, 4};
 
@@ -97,6 +102,10 @@ static bool answer(struct rgpu_link *l, const struct rgpu_frame *f, const uint8_
 			break;
 		case RGPU_C_STATS:
 			rgpu_link_send_frame(l, RGPU_C_STATS_LIST, 0, stats, sizeof(stats), 1000);
+			break;
+		case RGPU_C_TELEMETRY: /* a ping is answered by nothing */
+			rgpu_link_send_frame(l, RGPU_C_TELEMETRY_LIST, 0, stats, *(const uint32_t *)req ? sizeof(stats) : 0,
+					     1000);
 			break;
 		default:
 			rgpu_link_send_frame(l, RGPU_C_OK, 0, NULL, 0, 1000);
@@ -174,6 +183,27 @@ static void greetings(const struct rgpu_addr *a)
 	rgpu_ctl_free(c);
 }
 
+/* A server of the first release is not asked what it does not know. */
+static void telemetry(struct rgpu_ctl *c)
+{
+	struct rgpu_telemetry_ask live = {.what = RGPU_TELEMETRY_LIVE}, link = {.what = RGPU_TELEMETRY_LINK};
+	struct rgpu_telemetry_link l;
+	char why[RGPU_WHY_MAX];
+	uint8_t buf[64];
+
+	is_int(rgpu_ctl_telemetry(c, &live, buf, sizeof(buf), why), -EOPNOTSUPP, "an old server has no telemetry: %s", why);
+	is_int(rgpu_ctl_telemetry(c, &link, &l, sizeof(l), why), -EOPNOTSUPP, "nor does it answer pings");
+	script.features = RGPU_WIRE_TELEMETRY;
+	rgpu_ctl_drop(c);
+	is_int(rgpu_ctl_telemetry(c, &live, buf, sizeof(buf), why), 16, "TELEMETRY of a new one");
+	is_int(rgpu_ctl_telemetry(c, &live, buf, 15, why), -EMSGSIZE, "without room: %s", why);
+	is_int(rgpu_ctl_telemetry(c, &link, &l, sizeof(l), why), sizeof(l), "the link is described here");
+	ok(l.samples == 8 && l.rtt_p50 > 0 && l.rtt_p50 <= l.rtt_p99, "with round trips: %llu and %llu ns", l.rtt_p50, l.rtt_p99);
+	ok(!strncmp(l.tls, "TLSv1.3 TLS_", 12) && !strcmp(l.agent, "rgpu-server 9.9"), "and how it is protected: %s", l.tls);
+	script.features = 0;
+	rgpu_ctl_drop(c);
+}
+
 static void requests(const struct rgpu_addr *a)
 {
 	struct rgpu_start st = {.sid = {1, 2, 3}, .data_len = 4};
@@ -208,6 +238,7 @@ static void requests(const struct rgpu_addr *a)
 	is_int(rgpu_ctl_end(c, st.sid, why), 0, "END");
 	is_int(rgpu_ctl_stats(c, buf, sizeof(buf), why), 16, "STATS");
 	is_int(rgpu_ctl_stats(c, buf, 15, why), -EMSGSIZE, "STATS without room: %s", why);
+	telemetry(c);
 	script.wrong_type = true;
 	is_int(rgpu_ctl_end(c, st.sid, why), -EPROTO, "an answer of another type: %s", why);
 	script.wrong_type = false;
