@@ -46,4 +46,10 @@ void lane_expect(struct rgpu_lane *l, struct fence *f); /* f->seq is set: before
 int lane_wait(struct rgpu_lane *l, struct fence *f);	/* 0, or why there will be no reply */
 int lane_wait_acked(struct rgpu_lane *l, uint64_t seq); /* until the bytes of that record are the server's */
 
+/* So many bytes on their way at once keep the link busy, as the relay sees it; 0: it does not know. */
+static inline uint64_t lane_ahead(const struct rgpu_lane *l)
+{
+	return (uint64_t)__atomic_load_n(&l->ch.p->ahead_mib, __ATOMIC_RELAXED) << 20;
+}
+
 #endif

@@ -74,7 +74,7 @@ static bool grow_further(struct rgpu_lane *l, struct staging *s)
 
 unsigned staging_slots(struct rgpu_lane *l, int *err)
 {
-	uint64_t want = (uint64_t)__atomic_load_n(&l->ch.p->ahead_mib, __ATOMIC_RELAXED) * (1 << 20) / STAGING_SLOT;
+	uint64_t want = lane_ahead(l) / STAGING_SLOT;
 	struct staging *s = made(l, err);
 
 	if (!s)
