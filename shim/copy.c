@@ -21,6 +21,7 @@
  * when it comes to them (measured: half as fast again as pieces of RGPU_CHUNK_MAX); on longer links they are few.
  */
 #define PIECE_SHORT (512u << 10)
+#define PIECE_UP    (1u << 20) /* staged: the slots must hold what is under way, and what is being copied */
 #define PIECE_MIN   (256u << 10)
 
 static uint64_t piece_max(struct rgpu_call *c)
@@ -33,10 +34,12 @@ static uint64_t piece_max(struct rgpu_call *c)
 }
 
 /* Staged ones: small enough that copying the next piece and sending this one overlap. */
-static uint64_t piece_of(struct rgpu_call *c, uint64_t bytes)
+static uint64_t piece_of(struct rgpu_call *c, uint64_t bytes, uint64_t most)
 {
-	uint64_t p = bytes / STAGING_SLOTS & ~(uint64_t)4095, most = piece_max(c);
+	uint64_t p = bytes / STAGING_SLOTS & ~(uint64_t)4095, enough = piece_max(c);
 
+	if (most < enough)
+		most = enough;
 	return p < PIECE_MIN ? PIECE_MIN : p > most ? most : p;
 }
 
@@ -124,7 +127,7 @@ static int up_pinned(struct rgpu_call *c, struct remote dst, uint32_t bo, uint64
 
 static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w)
 {
-	uint64_t piece = piece_of(c, bytes);
+	uint64_t piece = piece_of(c, bytes, PIECE_UP);
 
 	for (;;) {
 		uint64_t n = bytes < piece ? bytes : piece;
@@ -309,7 +312,7 @@ static int land(struct rgpu_call *c, struct piece *p)
 /* As many pieces are asked for ahead as keep the link busy, so that receiving and copying out overlap. */
 static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uint64_t bytes, uint64_t stream)
 {
-	uint64_t piece = piece_of(c, bytes), asked = 0;
+	uint64_t piece = piece_of(c, bytes, PIECE_SHORT), asked = 0;
 	struct piece pieces[STAGING_SLOTS_MAX];
 	unsigned head = 0, tail = 0;
 	uint32_t text = 0;
