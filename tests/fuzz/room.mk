@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Fuzzers of softgpu's loader: make check replays their corpus, check-long runs them (scripts/fuzz).
+# Fuzzers of softgpu's loader and of what comes off the wire: make check replays their corpus, check-long runs them (scripts/fuzz).
 
 # Replay: the target with an ordinary main, over the corpus in the tree.
 FUZZ_TARGETS := ptx fatbin
@@ -7,12 +7,25 @@ FUZZ_LINK_ptx := $(B)/softgpu/libptx.a
 FUZZ_LINK_fatbin := $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS)
 FUZZ_LIBS := -Wl,--wrap=log_line -llz4 -lzstd -lpthread -lm
 
-$(B)/tests/fuzz-%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/fuzz.h tests/tap.h $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS)
+$(FUZZ_TARGETS:%=$(B)/tests/fuzz-%): $(B)/tests/fuzz-%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/fuzz.h tests/tap.h $(SOFTGPU_OBJS) $(SOFTGPU_PTX_OBJS)
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(SOFTGPU_CFLAGS) -DCORPUS='"tests/fuzz/corpus/$*"' $(LDFLAGS) -o $@ \
 		$< tests/fuzz/replay.c $(FUZZ_LINK_$*) $(FUZZ_LIBS)
 
-UNIT_TESTS += $(FUZZ_TARGETS:%=$(B)/tests/fuzz-%)
+# Of the link: the decoders of the worker, the listener and the relay, with tests/fuzz/link.c in the place of lib/link.c, and that one.
+WIRE_FUZZ_TARGETS := frames control relay handshake config
+WIRE_FUZZ_LINK_frames := tests/fuzz/link.c $(B)/server/tests/stub.o $(B)/server/libserver.a
+WIRE_FUZZ_LINK_control := tests/fuzz/link.c $(B)/server/libserver.a
+WIRE_FUZZ_LINK_relay := tests/fuzz/link.c $(B)/lib/librgpu-engine.a
+WIRE_FUZZ_LIBS := $(LIBS_BASE) -linih -lseccomp
+
+$(WIRE_FUZZ_TARGETS:%=$(B)/tests/fuzz-%): $(B)/tests/fuzz-%: tests/fuzz/%.c tests/fuzz/link.c tests/fuzz/replay.c tests/fuzz/fuzz.h tests/tap.h \
+		$(B)/server/tests/stub.o $(B)/server/libserver.a $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -DCORPUS='"tests/fuzz/corpus/$*"' $(LDFLAGS) -o $@ \
+		$< tests/fuzz/replay.c $(WIRE_FUZZ_LINK_$*) $(B)/lib/librgpu-base.a $(WIRE_FUZZ_LIBS)
+
+UNIT_TESTS += $(FUZZ_TARGETS:%=$(B)/tests/fuzz-%) $(WIRE_FUZZ_TARGETS:%=$(B)/tests/fuzz-%)
 
 # The fuzzers: everything by clang, with coverage for libFuzzer but in the instructions' handlers, whose choice says nothing new.
 FUZZ_CC ?= clang-14
@@ -60,7 +73,21 @@ $(FUZZ_B)/fuzz-ptx: $(FUZZ_B)/tests/fuzz/ptx.o $(FUZZ_B)/tests/fuzz/ptx_mutate.o
 $(FUZZ_B)/fuzz-fatbin: $(FUZZ_B)/tests/fuzz/fatbin.o $(FUZZ_DRV_OBJS) $(FUZZ_PTX_OBJS) $(FUZZ_OPS_OBJS)
 	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LIBS)
 
-LONG += fuzz-ptx fuzz-fatbin
-.PHONY: long-fuzz-ptx long-fuzz-fatbin
+# Two rooms have a control.o: an archive each.
+$(FUZZ_B)/libserver.a: $(SERVER_SRC:%.c=$(FUZZ_B)/%.o) $(FUZZ_B)/tests/server/stub.o
+$(FUZZ_B)/libengine.a: $(patsubst %.c,$(FUZZ_B)/%.o,$(wildcard $(addprefix usermode-proxy/,control.c rtt.c relay*.c)))
+$(FUZZ_B)/libbase.a: $(LIB_BASE_OBJS:$(B)/%=$(FUZZ_B)/%)
+WIRE_FUZZ_ARCHIVES := $(addprefix $(FUZZ_B)/,libserver.a libengine.a libbase.a)
+$(WIRE_FUZZ_ARCHIVES):
+	@rm -f $@
+	ar rcs $@ $^
+
+$(FUZZ_B)/fuzz-frames $(FUZZ_B)/fuzz-control $(FUZZ_B)/fuzz-relay: $(FUZZ_B)/tests/fuzz/link.o
+
+$(WIRE_FUZZ_TARGETS:%=$(FUZZ_B)/fuzz-%): $(FUZZ_B)/fuzz-%: $(FUZZ_B)/tests/fuzz/%.o $(WIRE_FUZZ_ARCHIVES)
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(WIRE_FUZZ_ARCHIVES) $(WIRE_FUZZ_LIBS)
+
+LONG += fuzz-ptx fuzz-fatbin $(WIRE_FUZZ_TARGETS:%=fuzz-%)
+.PHONY: long-fuzz-ptx long-fuzz-fatbin $(WIRE_FUZZ_TARGETS:%=long-fuzz-%)
 long-fuzz-%:
 	scripts/fuzz $*

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* Fuzz target: any bytes as a client's data connection: frames, records and payloads end in calls or in a reason. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/log.h"
+#include "server/lane.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/link.h"
+#include "tests/server/stub.h"
+
+/* One connection, as the I/O thread would move it. */
+static void connection(struct worker *w, const uint8_t *data, size_t size, size_t step)
+{
+	struct output *o = &w->output;
+	int more = 1;
+
+	pthread_mutex_lock(&w->input_lock);
+	pthread_mutex_lock(&o->lock);
+	o->link = fuzz_link(data, size, step, false);
+	pthread_mutex_unlock(&o->lock);
+	while (more > 0 && !w->broken) {
+		more = input_read(w, 1 << 20);
+		pthread_mutex_lock(&o->lock);
+		for (int i = 0; i < 8 && !output_pump(w, 1 << 20) && output_more(w); i++)
+			;
+		pthread_mutex_unlock(&o->lock);
+	}
+	pthread_mutex_lock(&o->lock);
+	rgpu_link_free(o->link);
+	o->link = NULL;
+	o->attached = false;
+	output_forget_stage(o);
+	pthread_mutex_unlock(&o->lock);
+	input_reset(w);
+	pthread_mutex_unlock(&w->input_lock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct worker w;
+	size_t first;
+
+	/* Two bytes say where the connection breaks and another goes on, and in what pieces the bytes come. */
+	if (size < 2)
+		return 0;
+	rgpu_log_init("fuzz", RGPU_LOG_ERR);
+	stub_reset();
+	stub_gate = 1;
+	stub_no_crash = true;
+	if (worker_init(&w, NULL, data[0] & 1, &worker_times_default))
+		abort();
+	first = data[0] > 1 ? (size - 2) * data[0] / 256 : size - 2;
+	connection(&w, data + 2, first, data[1] ? data[1] : size);
+	if (first < size - 2 && !w.broken)
+		connection(&w, data + 2 + first, size - 2 - first, size);
+	if (w.broken && (!w.end_text[0] || strlen(w.end_text) >= sizeof(w.end_text)))
+		abort();
+	worker_destroy(&w);
+	return 0;
+}
