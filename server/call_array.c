@@ -3,12 +3,57 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/call_array.h"
+#include "server/quota.h"
 
 static bool has(struct srv_call *c, const void *fn)
 {
 	if (!fn)
 		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
 	return fn;
+}
+
+/* What an array takes, alignment aside; all levels of a mipmapped one come to less than a half more. */
+static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, bool levels)
+{
+	unsigned __int128 n = d->Width;
+
+	n *= (d->Height ? d->Height : 1) * (unsigned __int128)(d->Depth ? d->Depth : 1);
+	n *= d->NumChannels;
+	switch (d->Format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8:
+		break;
+	case CU_AD_FORMAT_UNSIGNED_INT32:
+	case CU_AD_FORMAT_SIGNED_INT32:
+	case CU_AD_FORMAT_FLOAT:
+		n *= 4;
+		break;
+	default:
+		n *= 2;
+	}
+	if (levels)
+		n += n / 2;
+	return n > UINT64_MAX / 8 ? UINT64_MAX / 8 : n;
+}
+
+static unsigned listed_as(struct srv_call *c, uint64_t ctx)
+{
+	struct srv_ctx *x = srv_context(c, ctx);
+
+	return x ? c->session->device[x->device].list_index : 0;
+}
+
+/* The context that is about to go has it still. Its memory is the account's again. */
+void array_drop(struct srv_session *s, void *real)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	CUdevice dev;
+
+	if (!drv_cuda.cuArray3DGetDescriptor_v2 || drv_cuda.cuArray3DGetDescriptor_v2(&d, real) || drv_cuda.cuCtxGetDevice(&dev))
+		return;
+	for (unsigned i = 0; i < s->ndevices; i++)
+		if (s->device[i].dev == dev)
+			quota_give(s->device[i].list_index, array_bytes(&d, false));
 }
 
 void srv_cuArray3DCreate_v2(struct srv_call *c)
@@ -22,8 +67,14 @@ void srv_cuArray3DCreate_v2(struct srv_call *c)
 	    !has(c, drv_cuda.cuArray3DCreate_v2))
 		return;
 	d = (CUDA_ARRAY3D_DESCRIPTOR){a.width, a.height, a.depth, (CUarray_format)a.format, a.channels, a.flags};
+	if (!quota_take(listed_as(c, a.ctx), array_bytes(&d, false))) {
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
 	r = drv_cuda.cuArray3DCreate_v2(&real, &d);
-	if (!r)
+	if (r)
+		quota_give(listed_as(c, a.ctx), array_bytes(&d, false));
+	else
 		srv_put(c, KIND_array, a.pHandle, real, a.ctx);
 	srv_fail(c, r);
 }
@@ -41,8 +92,10 @@ void srv_cuArrayDestroy(struct srv_call *c)
 		srv_fail(c, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
-	if (srv_take(c, KIND_array, a.hArray, &real))
+	if (srv_take(c, KIND_array, a.hArray, &real)) {
+		array_drop(c->session, real);
 		srv_fail(c, drv_cuda.cuArrayDestroy(real));
+	}
 }
 
 /* Mipmapped arrays. */
@@ -50,7 +103,8 @@ void srv_cuArrayDestroy(struct srv_call *c)
 /* Another lane may just look at it: like contexts' structures these stay, a few bytes each, until the session ends. */
 struct srv_mipmap {
 	CUmipmappedArray real;
-	uint64_t handle;
+	uint64_t handle, bytes;
+	unsigned device; /* in the server's list */
 };
 
 static void drop_level(struct srv_session *s, enum rgpu_kind kind, void *real)
@@ -62,7 +116,10 @@ static void drop_level(struct srv_session *s, enum rgpu_kind kind, void *real)
 
 void mipmap_drop(struct srv_session *s, void *mipmap)
 {
-	session_drop_context(s, ((struct srv_mipmap *)mipmap)->handle, drop_level);
+	struct srv_mipmap *m = mipmap;
+
+	session_drop_context(s, m->handle, drop_level);
+	quota_give(m->device, m->bytes);
 }
 
 void srv_cuMipmappedArrayCreate(struct srv_call *c)
@@ -82,10 +139,18 @@ void srv_cuMipmappedArrayCreate(struct srv_call *c)
 	}
 	d = (CUDA_ARRAY3D_DESCRIPTOR){a.width, a.height, a.depth, (CUarray_format)a.format, a.channels, a.flags};
 	m->handle = a.pHandle;
-	r = drv_cuda.cuMipmappedArrayCreate(&m->real, &d, a.levels);
-	if (r)
+	m->bytes = array_bytes(&d, true);
+	m->device = listed_as(c, a.ctx);
+	if (!quota_take(m->device, m->bytes)) {
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
 		free(m);
-	else
+		return;
+	}
+	r = drv_cuda.cuMipmappedArrayCreate(&m->real, &d, a.levels);
+	if (r) {
+		quota_give(m->device, m->bytes);
+		free(m);
+	} else
 		srv_put(c, KIND_mipmap, a.pHandle, m, a.ctx);
 	srv_fail(c, r);
 }

@@ -9,4 +9,7 @@
 /* Its context is gone: the handles of its levels go, too. */
 void mipmap_drop(struct srv_session *s, void *mipmap);
 
+/* Before an array goes with its context. */
+void array_drop(struct srv_session *s, void *real);
+
 #endif

@@ -7,6 +7,7 @@
 #include "server/call_graph.h"
 #include "server/call_link.h"
 #include "server/call_module.h"
+#include "server/quota.h"
 #include "server/session.h"
 #include "server/share.h"
 
@@ -77,14 +78,20 @@ static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
 	bool listed;
 	CUresult r;
 
+	if (!quota_take(s->device[a->device].list_index, a->bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = drv_cuda.cuMemCreate(&h, a->bytes, &prop, 0);
-	if (r)
+	if (r) {
+		quota_give(s->device[a->device].list_index, a->bytes);
 		return r;
+	}
 	r = drv_cuda.cuMemMap(a->addr, a->bytes, 0, h, 0);
 	/* The mapping keeps the memory. */
 	drv_cuda.cuMemRelease(h);
-	if (r)
+	if (r) {
+		quota_give(s->device[a->device].list_index, a->bytes);
 		return r;
+	}
 	r = set_access(s, a->addr, a->bytes, a->device);
 	if (!r) {
 		pthread_rwlock_wrlock(&s->ranges_lock);
@@ -94,9 +101,10 @@ static CUresult lease(struct srv_session *s, const struct rec_LEASE *a)
 		if (!listed)
 			r = CUDA_ERROR_INVALID_VALUE;
 	}
-	if (r)
+	if (r) {
 		drv_cuda.cuMemUnmap(a->addr, a->bytes);
-	else
+		quota_give(s->device[a->device].list_index, a->bytes);
+	} else
 		atomic_fetch_add(&s->device[a->device].used, a->bytes);
 	return r;
 }
@@ -133,6 +141,7 @@ void srv_UNLEASE(struct srv_call *c)
 		share_withdraw(a.addr);
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
 		atomic_fetch_sub(&s->device[e.device].used, a.bytes);
+		quota_give(s->device[e.device].list_index, a.bytes);
 	} else {
 		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 	}
@@ -246,6 +255,8 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 		graph_drop(real, true);
 	if (kind == KIND_mipmap)
 		mipmap_drop(s, real);
+	if (kind == KIND_array)
+		array_drop(s, real);
 	if (kind == KIND_linkstate)
 		link_drop(real);
 }
@@ -393,6 +404,31 @@ void srv_cuCtxSetLimit(struct srv_call *c)
 		status = drv_cuda.cuCtxGetLimit(&now, a.limit);
 	r.now = now;
 	srv_fail(c, status);
+	srv_answer(c, &r, sizeof(r));
+}
+
+/* What of it this session may have. */
+CUresult ctx_memory(struct srv_session *s, struct srv_ctx *x, uint64_t *free_bytes, uint64_t *total)
+{
+	size_t f, t;
+	CUresult r = drv_cuda.cuMemGetInfo_v2(&f, &t);
+
+	*free_bytes = f;
+	*total = t;
+	if (!r)
+		quota_view(s->device[x->device].list_index, free_bytes, total);
+	return r;
+}
+
+void srv_cuMemGetInfo_v2(struct srv_call *c)
+{
+	struct rec_cuMemGetInfo_v2 a;
+	struct rep_cuMemGetInfo_v2 r = {0};
+	struct srv_ctx *x;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_enter(c, a.ctx))
+		return;
+	srv_fail(c, ctx_memory(c->session, x, &r.free, &r.total));
 	srv_answer(c, &r, sizeof(r));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Physical memory that the program creates and maps itself, in the session's window. */
 #include <stdlib.h>
+#include "server/quota.h"
 #include "server/session.h"
 #include "server/share.h"
 
@@ -22,8 +23,10 @@ void phys_put(struct srv_session *s, struct srv_phys *p)
 	if (--p->refs)
 		return;
 	share_withdraw((uintptr_t)p);
-	if (!p->imported)
+	if (!p->imported) {
 		atomic_fetch_sub(&s->device[p->device].used, p->bytes);
+		quota_give(s->device[p->device].list_index, p->bytes);
+	}
 	free(p);
 }
 
@@ -44,9 +47,15 @@ void srv_MEM_CREATE(struct srv_call *c)
 	}
 	prop.location.id = s->device[a.device].dev;
 	prop.requestedHandleTypes = s->device[a.device].handle_type;
+	if (!quota_take(s->device[a.device].list_index, a.bytes)) {
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		free(p);
+		return;
+	}
 	r = drv_cuda.cuMemCreate(&p->real, a.bytes, &prop, 0);
 	srv_fail(c, r);
 	if (r) {
+		quota_give(s->device[a.device].list_index, a.bytes);
 		free(p);
 		return;
 	}

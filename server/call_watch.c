@@ -85,19 +85,20 @@ void srv_STREAM_WATCH(struct srv_call *c)
 
 struct memory {
 	struct srv_ctx *x;
-	size_t free;
+	struct srv_session *s;
+	uint64_t free;
 	int64_t next, end;
 };
 
 static bool changed(struct memory *m, bool *busy)
 {
-	size_t now, total;
+	uint64_t now, total;
 	bool changed = true;
 
 	*busy = pthread_rwlock_tryrdlock(&m->x->life);
 	if (*busy)
 		return false;
-	if (!m->x->dead && !ctx_enter(m->x) && !drv_cuda.cuMemGetInfo_v2(&now, &total))
+	if (!m->x->dead && !ctx_enter(m->x) && !ctx_memory(m->s, m->x, &now, &total))
 		changed = now != m->free;
 	pthread_rwlock_unlock(&m->x->life);
 	return changed;
@@ -131,7 +132,7 @@ void srv_MEMORY_WATCH(struct srv_call *c)
 		c->status = 0;
 		return;
 	}
-	*m = (struct memory){.x = x, .free = a.free, .end = rgpu_now_ns() + LAST_NS};
+	*m = (struct memory){.s = c->session, .x = x, .free = a.free, .end = rgpu_now_ns() + LAST_NS};
 	c->ready_arg = m;
 	c->ready = memory_ready;
 }

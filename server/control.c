@@ -15,6 +15,7 @@
 #define STACK_SIZE (256 << 10)
 
 struct control {
+	struct control *next;
 	struct control_server *server;
 	struct asker asker;
 	bool greeted;
@@ -143,17 +144,33 @@ static int telemetry(struct control *c, uint32_t len)
 	return err;
 }
 
-static int request(struct control *c, const struct rgpu_frame *h)
+/* The devices, of the size that this client may use. */
+static int device_list(struct control *c)
 {
 	const struct devices *d = c->server->registry->devices;
+	const struct server_opts *o = c->server->registry->opts;
+	struct client_limits limits = client_limits_of(o->client, o->nclients, c->asker.key_id);
+	uint8_t *list = malloc(d->len);
+	int err;
 
+	if (!list)
+		return refuse(c, ENOMEM, "the server is out of memory");
+	memcpy(list, d->list, d->len);
+	client_limits_devices(list, d->len, &limits);
+	err = say(c, RGPU_C_DEVICE_LIST, list, d->len);
+	free(list);
+	return err;
+}
+
+static int request(struct control *c, const struct rgpu_frame *h)
+{
 	if (!c->greeted && h->type != RGPU_C_HELLO)
 		return reject(c, "the first frame was %u, not HELLO", h->type);
 	switch (h->type) {
 	case RGPU_C_HELLO:
 		return hello(c, h->len);
 	case RGPU_C_DEVICES:
-		return say(c, RGPU_C_DEVICE_LIST, d->list, d->len);
+		return device_list(c);
 	case RGPU_C_START:
 		return start(c, h->len, false);
 	case RGPU_C_RESUME:
@@ -185,6 +202,38 @@ static bool wait_for_frame(struct control *c, int timeout_ms)
 	}
 }
 
+/* false: its client has enough of them. */
+static bool join_list(struct control *c)
+{
+	struct control_server *server = c->server;
+	unsigned same = 0;
+
+	pthread_mutex_lock(&server->lock);
+	for (const struct control *o = server->list; o; o = o->next)
+		same += !strcmp(o->asker.key_id, c->asker.key_id);
+	if (same < CONTROL_CLIENT_MAX) {
+		c->next = server->list;
+		server->list = c;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return same < CONTROL_CLIENT_MAX;
+}
+
+static void leave(struct control *c)
+{
+	struct control_server *server = c->server;
+	struct control **at = &server->list;
+
+	pthread_mutex_lock(&server->lock);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	pthread_mutex_unlock(&server->lock);
+	rgpu_link_free(c->asker.link);
+	free(c);
+	server->threads--;
+}
+
 static void *control_main(void *arg)
 {
 	struct control *c = arg;
@@ -198,13 +247,11 @@ static void *control_main(void *arg)
 		if (n < 0 || request(c, &h))
 			break;
 	}
-	rgpu_link_free(c->asker.link);
-	c->server->threads--;
-	free(c);
+	leave(c);
 	return NULL;
 }
 
-int control_begin(struct control_server *server, struct rgpu_link *link, const char *key_id)
+int control_begin(struct control_server *server, struct rgpu_link *link, const char *key_id, const char *from)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	pthread_attr_t attr;
@@ -219,6 +266,12 @@ int control_begin(struct control_server *server, struct rgpu_link *link, const c
 	c->server = server;
 	c->asker.link = link;
 	snprintf(c->asker.key_id, sizeof(c->asker.key_id), "%s", key_id);
+	snprintf(c->asker.from, sizeof(c->asker.from), "%s", from);
+	if (!join_list(c)) {
+		free(c);
+		rgpu_link_free(link);
+		return -EAGAIN;
+	}
 	server->threads++;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
@@ -227,8 +280,6 @@ int control_begin(struct control_server *server, struct rgpu_link *link, const c
 	pthread_attr_destroy(&attr);
 	if (!err)
 		return 0;
-	server->threads--;
-	free(c);
-	rgpu_link_free(link);
+	leave(c);
 	return -EAGAIN;
 }

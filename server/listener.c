@@ -2,6 +2,8 @@
 /* The listener: accepts, tells control from data connections, and lets nobody in without a key. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@
 
 #define TLS_HANDSHAKE 0x16
 #define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
+#define GUEST_ADDR    64  /* of them from one address: its own oldest makes room */
 #define GUEST_MS      5000
 #define LISTEN_ENV    "RGPU_LISTEN_FD" /* to ourselves over a reload: "FD PORT HOST" */
 
@@ -33,6 +36,7 @@ struct guest {
 	int fd; /* the link's once there is one; −1: free */
 	struct rgpu_link *link;
 	int64_t until;
+	struct sockaddr_storage from;
 	uint32_t got;
 	union {
 		struct rgpu_preface preface;
@@ -69,6 +73,17 @@ static bool find_key(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 	return false;
 }
 
+/* Whether sessions of a client that was let in once may go on. */
+static bool known_client(void *arg, const char *client)
+{
+	struct listener *l = arg;
+
+	for (unsigned i = 0; i < l->opts->nkeys; i++)
+		if (!strcmp(client, l->key[i].id))
+			return true;
+	return false;
+}
+
 static void dismiss(struct guest *g)
 {
 	if (g->link)
@@ -91,16 +106,45 @@ static void complain(struct listener *l, const char *what)
 	l->refused = 0;
 }
 
-static struct guest *seat(struct listener *l)
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	struct guest *oldest = &l->guest[0];
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	/* Whoever has a machine with IPv6 has 2^64 addresses. */
+	return a->ss_family == AF_INET6 ? !memcmp(&a6->sin6_addr, &b6->sin6_addr, 8) : a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* Where one more may sit that comes @from there; NULL: anywhere. */
+static struct guest *seat(struct listener *l, const struct sockaddr_storage *from)
+{
+	struct guest *oldest = &l->guest[0], *oldest_there = NULL, *empty = NULL;
+	unsigned there = 0;
 
 	for (unsigned i = 0; i < GUESTS_MAX; i++) {
-		if (l->guest[i].fd < 0)
-			return &l->guest[i];
-		if (l->guest[i].until < oldest->until)
-			oldest = &l->guest[i];
+		struct guest *g = &l->guest[i];
+
+		if (g->fd < 0) {
+			empty = g;
+			continue;
+		}
+		if (g->until < oldest->until)
+			oldest = g;
+		if (!from || !same_host(&g->from, from))
+			continue;
+		there++;
+		if (!oldest_there || g->until < oldest_there->until)
+			oldest_there = g;
 	}
+	if (there >= GUEST_ADDR) {
+		complain(l, "too many connections without a key from one address");
+		dismiss(oldest_there);
+		return oldest_there;
+	}
+	if (empty)
+		return empty;
 	complain(l, "too many connections without a key at once");
 	dismiss(oldest);
 	return oldest;
@@ -109,17 +153,19 @@ static struct guest *seat(struct listener *l)
 static void welcome(struct listener *l)
 {
 	for (int i = 0; i < 64; i++) {
-		int fd = accept4(l->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from = {0};
+		socklen_t len = sizeof(from);
+		int fd = accept4(l->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
 				complain(l, strerror(errno));
-				dismiss(seat(l));
+				dismiss(seat(l, NULL));
 				usleep(10000);
 			}
 			return;
 		}
-		*seat(l) = (struct guest){.fd = fd, .until = rgpu_deadline(GUEST_MS)};
+		*seat(l, &from) = (struct guest){.fd = fd, .from = from, .until = rgpu_deadline(GUEST_MS)};
 	}
 }
 
@@ -127,6 +173,7 @@ static void welcome(struct listener *l)
 static void shake_hands(struct listener *l, struct guest *g)
 {
 	int err = rgpu_link_handshake(g->link);
+	char host[48] = "?", port[8] = "", from[64];
 	const char *id;
 
 	if (err == -EAGAIN)
@@ -137,7 +184,10 @@ static void shake_hands(struct listener *l, struct guest *g)
 		return;
 	}
 	id = strrchr(rgpu_link_identity(g->link), '/');
-	if (control_begin(&l->control, g->link, id ? id + 1 : ""))
+	getnameinfo((struct sockaddr *)&g->from, sizeof(g->from), host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(from, sizeof(from), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	if (control_begin(&l->control, g->link, id ? id + 1 : "", from))
 		complain(l, "too many control connections");
 	g->link = NULL;
 	g->fd = -1;
@@ -406,6 +456,7 @@ static int begin(struct listener *l)
 	}
 	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
 	registry_adopt(&l->registry);
+	registry_revoke(&l->registry, known_client, l);
 	l->control.registry = &l->registry;
 	show(l);
 	rgpu_addr_text(&l->opts->listen, text);

@@ -33,6 +33,9 @@ static const char usage[] =
 	"  --direct-grace SECONDS\n"
 	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
+	"  --client \"NAME devices=0,2 mem=MIB session-mem=MIB sessions=N priority=low\"\n"
+	"                      what a client may use, named by its key's id, or *: of those without a line of their own\n"
+	"  --worker-user USER  whose rights the workers have when the server is root's (default: root's, without capabilities)\n"
 	"  --state-dir DIR     where the workers' sockets lie, so that a restarted server finds them again\n"
 	"  --foreground        stay in the foreground: the default, for unit files that say so\n"
 	"  --verbose           also log connections\n"
@@ -54,6 +57,8 @@ enum {
 	OPT_GRACE,
 	OPT_DIRECT_GRACE,
 	OPT_MAX,
+	OPT_CLIENT,
+	OPT_USER,
 	OPT_STATE,
 	OPT_VERBOSE,
 	OPT_WEB,
@@ -77,6 +82,8 @@ static const struct option longs[] = {
 	{"grace", required_argument, NULL, OPT_GRACE},
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
 	{"max-sessions", required_argument, NULL, OPT_MAX},
+	{"client", required_argument, NULL, OPT_CLIENT},
+	{"worker-user", required_argument, NULL, OPT_USER},
 	{"state-dir", required_argument, NULL, OPT_STATE},
 	{"foreground", no_argument, NULL, OPT_FG},
 	{"verbose", no_argument, NULL, OPT_VERBOSE},
@@ -186,6 +193,17 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
 		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected a number from 1 to 65536", arg) : 0;
+	case OPT_CLIENT:
+		if (o->nclients == CLIENTS_MAX)
+			return rgpu_why(why, -EINVAL, "%.100s is one client too many: %d at most", arg, CLIENTS_MAX);
+		if (client_limits_parse(arg, &o->client[o->nclients], inner))
+			return rgpu_why(why, -EINVAL, "%.230s", inner);
+		o->nclients++;
+		return 0;
+	case OPT_USER:
+		if (snprintf(o->worker_user, sizeof(o->worker_user), "%s", arg) >= (int)sizeof(o->worker_user) || !*arg)
+			return rgpu_why(why, -EINVAL, "%.100s: not a user's name", arg);
+		return 0;
 	case OPT_STATE:
 		if (snprintf(o->state_dir, sizeof(o->state_dir), "%s", arg) >= STATE_DIR_MAX || !*arg)
 			return rgpu_why(why, -EINVAL, "%.100s: at most 63 characters, sockets are made in it", arg);

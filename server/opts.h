@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include "lib/addr.h"
 #include "lib/key.h"
+#include "server/clients.h"
 
 #define SERVER_CONF	"/etc/rgpu/server.conf"
 #define SERVER_USER	"rgpu-server" /* whom the unit runs it as */
@@ -37,6 +38,9 @@ struct server_opts {
 	unsigned nkeys;
 	int grace_s, direct_grace_s;
 	unsigned max_sessions;
+	struct client_limits client[CLIENTS_MAX];
+	unsigned nclients;
+	char worker_user[64];	       /* empty: the server's own */
 	char state_dir[STATE_DIR_MAX]; /* empty: by port, see state.h */
 };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The worker as a process: its limits, its socket for the listener, its session, its end. */
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,13 +14,16 @@
 #include <unistd.h>
 #include <openssl/crypto.h>
 #include "lib/log.h"
+#include "server/confine.h"
 #include "server/process.h"
+#include "server/quota.h"
 #include "server/share.h"
 #include "server/wmsg.h"
 #include "server/worker.h"
 
-#define CALLERS 4 /* a listener, and one that takes over before the old one is quite gone */
-#define DEVICES 64
+#define LOW_NICE 10
+#define CALLERS	 4 /* a listener, and one that takes over before the old one is quite gone */
+#define DEVICES	 64
 
 /* One per process; the control thread's, but for `callers` and `stats`, which the end reads too. */
 static struct {
@@ -34,22 +35,6 @@ static struct {
 	pthread_mutex_t lock; /* of callers */
 	int callers[CALLERS];
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void confine(void)
-{
-	struct rlimit none = {0, 0};
-
-	setrlimit(RLIMIT_CORE, &none);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "rgpu-worker");
-	signal(SIGPIPE, SIG_IGN);
-	/* From a terminal, ^C is for the listener, which tells us. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	/* Payloads and answers of up to 2 MiB come and go all the time: keep their memory mapped. */
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 64 << 20);
-}
 
 static int listen_on(const char *path)
 {
@@ -87,6 +72,7 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 		.flags = m->ident.flags,
 	};
 	struct srv_session *s;
+	struct quota *quota;
 	int err;
 
 	memcpy(start.sid, m->ident.sid, sizeof(start.sid));
@@ -96,7 +82,23 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	if (t.direct_grace > t.grace)
 		t.direct_grace = t.grace;
 	share_init(m->ident.key_id);
+	quota = quota_open(m->open.quota, m->open.slots);
+	if (!quota)
+		return rgpu_why(why, -errno, "cannot open the account of memory %.100s: %s", m->open.quota, strerror(errno));
+	quota_use(quota, m->ident.slot, &m->open.limits);
+	if (m->open.limits.low) {
+		/* CPU time, for softgpu; where MPS shares a genuine GPU, its clients' priority. */
+		setpriority(PRIO_PROCESS, 0, LOW_NICE);
+		setenv("CUDA_MPS_CLIENT_PRIORITY", "1", 1);
+	}
 	err = srv_driver_load(m->open.driver, *m->open.blas ? m->open.blas : NULL, why, RGPU_WHY_MAX);
+	if (err)
+		return err;
+	me.listen_fd = listen_on(m->open.socket);
+	if (me.listen_fd < 0)
+		return rgpu_why(why, me.listen_fd, "cannot listen on %s: %s", m->open.socket, strerror(-me.listen_fd));
+	/* What the client said comes next. */
+	err = confine_worker(m->open.user, why);
 	if (!err)
 		err = srv_session_open(&s, &start, m->open.data, m->open.data_len, why, RGPU_WHY_MAX);
 	if (err)
@@ -104,9 +106,6 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	err = worker_init(&me.w, s, m->ident.flags & RGPU_START_DIRECT, &t);
 	if (err)
 		return rgpu_why(why, err, "cannot start the session's threads: %s", strerror(-err));
-	me.listen_fd = listen_on(m->open.socket);
-	if (me.listen_fd < 0)
-		return rgpu_why(why, me.listen_fd, "cannot listen on %s: %s", m->open.socket, strerror(-me.listen_fd));
 	me.ident = m->ident;
 	me.ident.worker = getpid();
 	me.ident.lease = 1;
@@ -195,7 +194,7 @@ static void greet_caller(void)
 	int fd = accept4(me.listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred who;
 	socklen_t len = sizeof(who);
-	bool ours = fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid();
+	bool ours = fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && (who.uid == geteuid() || !who.uid);
 
 	pthread_mutex_lock(&me.lock);
 	for (int i = 0; ours && i < CALLERS; i++) {
@@ -261,7 +260,7 @@ _Noreturn void worker_process(int fd)
 	pthread_t control;
 	int err;
 
-	confine();
+	confine_early();
 	for (int i = 0; i < CALLERS; i++)
 		me.callers[i] = -1;
 	err = wmsg_recv(fd, &m, NULL, 10000);

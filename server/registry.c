@@ -45,11 +45,19 @@ static void wake(struct registry *r)
 
 void registry_init(struct registry *r, const struct server_opts *o, const struct devices *d, const char *state_dir, int wake_fd)
 {
+	char path[STATE_DIR_MAX + 8];
+
 	memset(r, 0, sizeof(*r));
 	r->opts = o;
 	r->devices = d;
 	r->wake_fd = wake_fd;
 	snprintf(r->state_dir, sizeof(r->state_dir), "%s", state_dir);
+	/* Workers of an earlier server with more sessions may be about to come in, besides. */
+	r->slots = 2 * o->max_sessions;
+	snprintf(path, sizeof(path), "%s/memory", r->state_dir);
+	r->quota = quota_open(path, r->slots);
+	if (!r->quota)
+		rgpu_err("cannot keep the account of memory in %s: %s; no session can start", path, strerror(errno));
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->buried, NULL);
 }
@@ -211,8 +219,10 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	int sv[2], err;
 	pid_t pid;
 
-	if (!m)
-		return rgpu_why(why, -ENOMEM, "the server is out of memory");
+	if (!m || !r->quota) {
+		free(m);
+		return rgpu_why(why, -ENOMEM, "the server is out of memory, or cannot write to its state directory");
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv)) {
 		free(m);
 		return rgpu_why(why, -errno, "the server cannot make a socket: %s", strerror(errno));
@@ -228,8 +238,15 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	m->ident.flags = st->flags;
 	m->ident.epoch = st->epoch;
 	m->ident.started = registry_seconds();
+	m->ident.slot = s->slot;
+	memcpy(m->ident.from, a->from, sizeof(m->ident.from));
+	m->open.limits = client_limits_of(r->opts->client, r->opts->nclients, a->key_id);
+	snprintf(m->open.quota, sizeof(m->open.quota), "%s/memory", r->state_dir);
+	m->open.slots = r->slots;
+	quota_clear(r->quota, s->slot, a->key_id);
 	memcpy(m->open.driver, r->opts->driver, sizeof(m->open.driver));
 	memcpy(m->open.blas, r->opts->blas, sizeof(m->open.blas));
+	memcpy(m->open.user, r->opts->worker_user, sizeof(m->open.user));
 	memcpy(m->open.socket, s->path, sizeof(m->open.socket));
 	m->open.grace_ms = r->opts->grace_s * 1000;
 	m->open.direct_grace_ms = r->opts->direct_grace_s * 1000;
@@ -253,6 +270,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 		if (s->child) {
 			kill(-pid, SIGKILL);
 			waitpid(pid, NULL, 0);
+			unlink(s->path);
 			s->child = false;
 		} else {
 			close(sv[0]);
@@ -335,9 +353,36 @@ static int unknown_session(struct registry *r, const uint8_t sid[RGPU_SID_LEN], 
 	return err;
 }
 
-/* The session's entry, new or there already. */
-static int enter(struct registry *r, const struct rgpu_start *st, struct ses **out, char why[RGPU_WHY_MAX])
+/* The lowest slot that nobody has. registry.lock is held. */
+static unsigned free_slot(const struct registry *r)
 {
+	unsigned slot = 0;
+
+	for (const struct ses *s = r->list; s;) {
+		if (s->slot != slot) {
+			s = s->next;
+			continue;
+		}
+		slot++;
+		s = r->list;
+	}
+	return slot;
+}
+
+/* registry.lock is held. */
+static unsigned count_of(const struct registry *r, const char *client)
+{
+	unsigned n = 0;
+
+	for (const struct ses *s = r->list; s; s = s->next)
+		n += !strcmp(s->client, client);
+	return n;
+}
+
+/* The session's entry, new or there already. */
+static int enter(struct registry *r, const struct asker *a, const struct rgpu_start *st, struct ses **out, char why[RGPU_WHY_MAX])
+{
+	struct client_limits limits = client_limits_of(r->opts->client, r->opts->nclients, a->key_id);
 	struct ses *fresh = registry_new(r, st->sid), *s;
 	int err = 0;
 
@@ -352,7 +397,12 @@ static int enter(struct registry *r, const struct rgpu_start *st, struct ses **o
 	} else if (r->n >= r->opts->max_sessions) {
 		err = rgpu_why(why, -EUSERS,
 			       "the server has %u sessions, its limit; wait, or start it with a larger --max-sessions", r->n);
+	} else if (limits.sessions && count_of(r, a->key_id) >= limits.sessions) {
+		err = rgpu_why(why, -EUSERS, "this client has %u sessions, its limit; wait until one of its programs has ended",
+			       limits.sessions);
 	} else {
+		fresh->slot = free_slot(r);
+		snprintf(fresh->client, sizeof(fresh->client), "%s", a->key_id);
 		list(r, fresh);
 		s = fresh;
 		fresh = NULL;
@@ -364,6 +414,16 @@ static int enter(struct registry *r, const struct rgpu_start *st, struct ses **o
 	}
 	*out = s;
 	return err;
+}
+
+static int may_use(const struct registry *r, const struct asker *a, uint32_t device, char why[RGPU_WHY_MAX])
+{
+	struct client_limits limits = client_limits_of(r->opts->client, r->opts->nclients, a->key_id);
+
+	if (device < 64 && !(limits.devices & 1ull << device))
+		return rgpu_why(why, -EACCES, "this client (%s) may not use the server's device %u; ask whoever runs the server",
+				a->key_id, device);
+	return 0;
 }
 
 int registry_start(struct registry *r, const struct asker *a, const struct rgpu_start *st, const void *data, bool resume,
@@ -382,7 +442,9 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 		if (st->device >= r->devices->n)
 			return rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n,
 					st->device);
-		err = enter(r, st, &s, why);
+		err = may_use(r, a, st->device, why);
+		if (!err)
+			err = enter(r, a, st, &s, why);
 		if (err)
 			return err;
 	}
@@ -399,11 +461,11 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 		err = admit(r, a, s, out, why);
 	registry_hex(sid, st->sid);
 	if (!err && fresh)
-		rgpu_note("session start: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id,
-			  st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
+		rgpu_note("session start: sid %.8s key %s from %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id,
+			  a->from, st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
 	else if (err)
-		rgpu_note("session %s refused: sid %.8s key %s uid %u pid %u: %s", resume ? "resume" : "start", sid, a->key_id,
-			  st->uid, st->pid, why);
+		rgpu_note("session %s refused: sid %.8s key %s from %s uid %u pid %u: %s", resume ? "resume" : "start", sid,
+			  a->key_id, a->from, st->uid, st->pid, why);
 	gone = err && !fresh && s->hung_up;
 	pthread_mutex_unlock(&s->lock);
 	if (gone) {
@@ -455,7 +517,7 @@ int registry_join(struct registry *r, const struct asker *a, const struct rgpu_j
 		err = rgpu_why(why, -ENOMEM, "the server is out of memory");
 	} else if (j->device >= r->devices->n) {
 		err = rgpu_why(why, -ENODEV, "the server has %u devices, there is no number %u", r->devices->n, j->device);
-	} else {
+	} else if (!(err = may_use(r, a, j->device, why))) {
 		m->type = W_JOIN;
 		m->join = *j;
 		err = registry_ask(s, m, JOIN_MS, why);

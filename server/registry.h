@@ -11,6 +11,7 @@
 #include "lib/link.h"
 #include "server/devices.h"
 #include "server/opts.h"
+#include "server/quota.h"
 #include "server/usage.h"
 #include "server/wmsg.h"
 
@@ -33,7 +34,9 @@ struct ses {
 	struct wmsg gone; /* the worker's last word */
 
 	/* registry.lock */
-	bool open; /* its worker answers: not one that is being made */
+	char client[CLIENT_NAME_MAX];
+	unsigned slot; /* of the account of memory */
+	bool open;     /* its worker answers: not one that is being made */
 	uint8_t token[16];
 	int64_t token_until; /* 0: there is none */
 	uint32_t token_lease;
@@ -50,6 +53,8 @@ struct registry {
 	const struct server_opts *opts;
 	const struct devices *devices;
 	char state_dir[STATE_DIR_MAX];
+	struct quota *quota;
+	unsigned slots;
 	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
 	struct ses *list;
@@ -62,7 +67,8 @@ struct registry {
 
 /* The one who asks: key id of the control connection. */
 struct asker {
-	char key_id[RGPU_KEY_ID_LEN + 1];
+	char key_id[CLIENT_NAME_MAX];
+	char from[64];
 	struct rgpu_link *link; /* for the data connection's key */
 };
 
@@ -93,6 +99,9 @@ unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **s, un
 void registry_put(struct ses *s);
 /* Its worker hung up. */
 void registry_gone(struct registry *r, struct ses *s);
+
+/* Ends the sessions of those clients that are not known any more: their keys were taken off the configuration. */
+void registry_revoke(struct registry *r, bool (*known)(void *arg, const char *client), void *arg);
 
 /* Ends all: their clients hear @text. Returns when every worker is gone. */
 void registry_end_all(struct registry *r, int err, const char *text);

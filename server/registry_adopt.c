@@ -67,6 +67,8 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 	s->ident = m->ident;
 	/* After a reload we are still its parent. */
 	s->child = !waitid(P_PID, s->ident.worker, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT);
+	s->slot = s->ident.slot;
+	snprintf(s->client, sizeof(s->client), "%s", s->ident.key_id);
 	s->state = SES_LIVE;
 	s->open = true;
 	registry_list(r, s);

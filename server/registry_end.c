@@ -58,11 +58,15 @@ void registry_bury(struct registry *r, struct ses *s)
 	bury_text(s, status, text);
 	registry_remember(r, s, text);
 	registry_hex(sid, s->sid);
-	rgpu_note("session end: sid %.8s key %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences): %s", sid,
-		  s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
+	quota_clear(r->quota, s->slot, NULL);
+	rgpu_note("session end: sid %.8s key %s from %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences), "
+		  "%llu bytes up, %llu down: %s",
+		  sid, s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
 		  (long long)(registry_seconds() - s->ident.started),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
-		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0), text);
+		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0),
+		  (unsigned long long)(s->gone_said ? s->gone.stats.up : 0),
+		  (unsigned long long)(s->gone_said ? s->gone.stats.down : 0), text);
 	pthread_mutex_unlock(&s->lock);
 	registry_put(s); /* the list's */
 }
@@ -136,6 +140,29 @@ int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RG
 		registry_bury(r, s);
 	registry_put(s);
 	return 0;
+}
+
+void registry_revoke(struct registry *r, bool (*known)(void *arg, const char *client), void *arg)
+{
+	for (;;) {
+		struct ses *s;
+
+		pthread_mutex_lock(&r->lock);
+		for (s = r->list; s && known(arg, s->client); s = s->next)
+			;
+		if (s)
+			s->refs++;
+		pthread_mutex_unlock(&r->lock);
+		if (!s)
+			return;
+		if (registry_unlist(r, s)) {
+			pthread_mutex_lock(&s->lock);
+			end_worker(s, EKEYREVOKED, "the server does not take this client's key any more; ask whoever runs it");
+			pthread_mutex_unlock(&s->lock);
+			registry_bury(r, s);
+		}
+		registry_put(s);
+	}
 }
 
 void registry_end_all(struct registry *r, int err, const char *text)

@@ -4,6 +4,7 @@ SERVER_API_SRC := $(wildcard server/call*.c server/session*.c server/driver*.c)
 SERVER_SRC := $(filter-out server/main.c $(SERVER_API_SRC),$(wildcard server/*.c))
 SERVER_OBJS := $(SERVER_SRC:server/%.c=$(B)/server/%.o)
 SERVER_BASE := $(B)/lib/librgpu-web.a $(B)/lib/librgpu-base.a
+LIBS_SERVER = $(LIBS_BASE) $(LIBS_WEB) -linih -lseccomp
 
 $(B)/server/control.o $(B)/server/view.o: override CFLAGS += -DRGPU_VERSION='"$(VERSION)"'
 
@@ -16,7 +17,7 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 	ar rcs $@ $^
 
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
-SERVER_TESTS := stamps lanes resume hostile process
+SERVER_TESTS := stamps lanes resume hostile process confine
 
 # The API code: hand-written here, generated in api's room. Without it there is no server yet.
 ifneq ($(SERVER_API_SRC),)
@@ -24,7 +25,7 @@ SERVER_API_OBJS := $(SERVER_API_SRC:server/%.c=$(B)/server/%.o) $(API_SERVER_OBJ
 
 $(B)/bin/rgpu-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih -ldl
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER) -ldl
 
 ALL += $(B)/bin/rgpu-server
 endif
@@ -32,7 +33,7 @@ endif
 # The whole server with the stub behind it, for tests of processes, leases and hostile clients.
 $(B)/tests/server-stubd: $(B)/server/main.o $(B)/server/tests/stub.o $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER)
 
 $(B)/server/tests/%.o: tests/server/%.c
 	@mkdir -p $(@D)
@@ -40,11 +41,11 @@ $(B)/server/tests/%.o: tests/server/%.c
 
 $(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/test_%.o $(SERVER_TEST_STUB) $(B)/server/libserver.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE) $(LIBS_WEB) -linih
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER)
 
 $(B)/tests/server-config: $(B)/server/tests/test_config.o $(B)/lib/librgpu-engine.a $(SERVER_BASE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER)
 
 UNIT_TESTS += $(B)/tests/server-config
 

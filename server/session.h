@@ -131,6 +131,8 @@ void session_drop_context(struct srv_session *s, uint64_t ctx,
 struct srv_ctx *srv_context(struct srv_call *c, uint64_t ctx); /* NULL and the status set */
 /* Makes it current on this thread, whichever that is. */
 CUresult ctx_enter(struct srv_ctx *x);
+/* With it current: what is free of its device and how large that is, as this session may see it. */
+CUresult ctx_memory(struct srv_session *s, struct srv_ctx *x, uint64_t *free_bytes, uint64_t *total);
 /* After a context was destroyed: no thread may believe that it is still current. */
 void ctx_forget_current(void);
 

@@ -4,6 +4,7 @@
  * a secret of the thing's. The socket is in the abstract namespace, so that nothing of it is left when the worker is killed; a
  * thread answers there from the first offer on.
  */
+#include "server/clients.h"
 #include "server/share.h"
 
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
-#include "lib/key.h"
 #include "lib/log.h"
 
 #define VERSION	 1
@@ -36,7 +36,7 @@ struct offer {
 
 struct request {
 	uint32_t version;
-	char key_id[RGPU_KEY_ID_LEN + 1];
+	char key_id[CLIENT_NAME_MAX];
 	uint8_t secret[HALF];
 };
 
@@ -46,7 +46,7 @@ struct reply {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
-static char key[RGPU_KEY_ID_LEN + 1];
+static char key[CLIENT_NAME_MAX];
 static struct offer *offers;
 static uint8_t address[HALF];
 static int listening = -1;

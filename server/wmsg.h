@@ -6,8 +6,9 @@
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
 #include "lib/key.h"
+#include "server/clients.h"
 
-#define WMSG_VERSION 2 /* a restarted listener may be newer than the workers it finds */
+#define WMSG_VERSION 4 /* a restarted listener may be newer than the workers it finds */
 
 enum wmsg_type {
 	/* Listener to worker; each but CONN is answered by RESULT. */
@@ -26,9 +27,11 @@ enum wmsg_type {
 /* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
 struct wmsg_ident {
 	uint8_t sid[RGPU_SID_LEN];
-	char key_id[RGPU_KEY_ID_LEN + 1];
+	char key_id[CLIENT_NAME_MAX];
+	char from[64]; /* the address that it was started from */
 	char comm[17];
 	uint32_t uid, pid, device, flags, epoch, lease;
+	uint32_t slot;	 /* in the account of memory */
 	int32_t worker;	 /* pid */
 	int64_t started; /* CLOCK_BOOTTIME, seconds */
 };
@@ -41,7 +44,9 @@ struct wmsg {
 	struct wmsg_ident ident;
 	union {
 		struct {
-			char driver[512], blas[512], socket[108];
+			char driver[512], blas[512], socket[108], user[64], quota[108];
+			uint32_t slots; /* of the account */
+			struct client_limits limits;
 			int32_t grace_ms, direct_grace_ms;
 			uint32_t verbose;
 			uint32_t data_len;

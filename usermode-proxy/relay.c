@@ -64,6 +64,8 @@ int relay_fail(struct rgpu_relay *r, int reason, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(r->why, sizeof(r->why), fmt, ap);
 		va_end(ap);
+		if (!r->why[0])
+			strcpy(r->why, "the server gave no reason");
 		__atomic_store_n(&r->over, 1, __ATOMIC_SEQ_CST);
 	}
 	return r->failed;
