@@ -7,9 +7,9 @@ E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 # Runtime API; the cuBLAS one links ours by its real name.
 E2E_CU := chain graphs vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling texture ipc
 # Driver API.
-E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv
+E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv small_drv
 
-E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/cutter $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
+E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/cutter $(E2E_DIR)/hostile $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 
 $(E2E_DIR)/texture: E2E_NVCC += --extended-lambda -Wno-deprecated-declarations
 
@@ -68,6 +68,10 @@ $(E2E_C:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.c tests/e2e/e2e.h $(B)/lib/li
 $(E2E_DIR)/oldserver: tests/e2e/oldserver.c $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-base.a $(LIBS_BASE)
+
+$(E2E_DIR)/hostile: tests/e2e/hostile.c $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a $(LIBS_BASE)
 
 $(E2E_DIR)/cutter: tests/e2e/cutter.c
 	@mkdir -p $(@D)
@@ -175,8 +179,10 @@ bench-softgpu: $(BENCH)/softgpu $(BENCH)/softgpu.ptx
 	$^
 
 # The fault suite at full size. The guest is slow where it is emulated: a proxy's death and its successor take it some seconds.
-LONG += link-faults link-kills link-cuts
-.PHONY: long-link-faults long-link-kills long-link-cuts
+LONG += link-faults link-kills link-cuts link-hostile
+.PHONY: long-link-faults long-link-kills long-link-cuts long-link-hostile
+long-link-hostile: all
+	B=$(B) RGPU_TEST_TRANSPORT=direct RGPU_HOSTILE_SECS=120 prove --failures --comments tests/e2e/hostile.t
 long-link-faults: all
 	B=$(B) RGPU_TEST_TRANSPORT=direct RGPU_FAULT_CUTS=10000 RGPU_FAULT_HOLE=30 prove --failures --comments tests/e2e/faults.t
 long-link-kills: all modules

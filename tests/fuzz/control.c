@@ -71,9 +71,10 @@ ssize_t registry_telemetry(struct registry *r, const struct asker *a, const stru
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t list[100];
+	static uint8_t list[sizeof(struct rgpu_device_entry)];
+	static const struct server_opts opts;
 	static struct devices devices = {.n = 1, .list = list, .len = sizeof(list), .driver = "fuzz"};
-	static struct registry registry = {.devices = &devices};
+	static struct registry registry = {.opts = &opts, .devices = &devices};
 	static struct control_server server = {.registry = &registry};
 
 	rgpu_log_init("fuzz", RGPU_LOG_ERR);
