@@ -224,15 +224,14 @@ static void reload(const char *text)
 	ok(strstr(read_file(log_path), "conf:7: grace: never: expected seconds"), "the line is told");
 	is_int(sessions(c), 1, "and nothing has changed");
 
-	snprintf(changed, sizeof(changed), "[server]\nlisten = 127.0.0.1:0\ndriver = stub\nkey = %s\nstate-dir = %s/state\n",
-		 key_path[1], dir);
+	snprintf(changed, sizeof(changed),
+		 "[server]\nlisten = 127.0.0.1:0\ndriver = stub\nkey = %s\nkey = %s\nstate-dir = %s/state\n", key_path[1],
+		 key_path[0], dir);
 	write_conf(changed);
 	is_int(refused_while_reloading(), 0, "no connection is refused during a reload");
 	is_int(greet(key_path[1], &d), 0, "the new key is taken");
 	is_int(sessions(d), 1, "the session is still there");
 	ok(worker > 0 && !kill(worker, 0), "with the same worker");
-	rgpu_ctl_free(c);
-	is_int(greet(key_path[0], &c), -EACCES, "the key that is gone from the file is refused");
 
 	kill(worker, SIGKILL);
 	snprintf(proc, sizeof(proc), "/proc/%d", worker);
@@ -240,6 +239,16 @@ static void reload(const char *text)
 	while (!access(proc, F_OK) && rgpu_ms_left(deadline))
 		usleep(5000);
 	ok(access(proc, F_OK), "a worker that dies after the reload leaves no zombie");
+
+	memcpy(start.sid, "another session", 15);
+	is_int(rgpu_ctl_start(c, false, &start, NULL, &lease, why), 0, "another session starts");
+	snprintf(changed, sizeof(changed), "[server]\nlisten = 127.0.0.1:0\ndriver = stub\nkey = %s\nstate-dir = %s/state\n",
+		 key_path[1], dir);
+	write_conf(changed);
+	is_int(refused_while_reloading(), 0, "a key is taken out of the configuration");
+	rgpu_ctl_free(c);
+	is_int(greet(key_path[0], &c), -EACCES, "it is refused");
+	is_int(sessions(d), 0, "and its sessions are over");
 	kill(server, SIGTERM);
 	ok(notified("STOPPING=1"), "the end is told, too");
 	waitpid(server, NULL, 0);
