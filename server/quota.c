@@ -97,7 +97,7 @@ bool quota_take(unsigned device, uint64_t bytes)
 	/* A sum that wraps would look small. */
 	if (bytes > UINT64_MAX / 4)
 		return false;
-	own = mine.slot->used[device] += bytes;
+	own = atomic_fetch_add(&mine.slot->used[device], bytes) + bytes;
 	if ((!mine.limits.session_mem || own <= mine.limits.session_mem) &&
 	    (!mine.limits.mem || used_by_client(device) <= mine.limits.mem))
 		return true;

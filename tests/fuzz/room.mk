@@ -31,7 +31,7 @@ UNIT_TESTS += $(FUZZ_TARGETS:%=$(B)/tests/fuzz-%) $(WIRE_FUZZ_TARGETS:%=$(B)/tes
 FUZZ_CC ?= clang-14
 FUZZ_B := $(B)/fuzz
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_CFLAGS = -std=gnu17 -O1 -g -w -D_GNU_SOURCE -DFUZZING -Iuapi -I$(B)/gen -I. $(SOFTGPU_CFLAGS) $(PTX_FP) $(FUZZ_SAN) -MMD -MP
+FUZZ_CFLAGS = -std=gnu17 -O1 -g -w -D_GNU_SOURCE -DFUZZING -DRGPU_VERSION='"fuzz"' -Iuapi -I$(B)/gen -I. $(SOFTGPU_CFLAGS) $(PTX_FP) $(FUZZ_SAN) -MMD -MP
 FUZZ_COVER := -fsanitize=fuzzer-no-link
 
 FUZZ_PTX_OBJS := $(filter-out $(FUZZ_B)/softgpu/ptx/ops_%,$(PTX_SRC:%.c=$(FUZZ_B)/%.o))
