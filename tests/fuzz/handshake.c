@@ -56,7 +56,7 @@ static void pair(int sv[2])
 }
 
 /* Bytes alone, as from somebody who never heard of TLS. */
-static void raw(const uint8_t *data, size_t size, bool server)
+static void raw(const uint8_t *data, size_t size, bool server, bool stays)
 {
 	struct rgpu_link *l;
 	int sv[2];
@@ -65,10 +65,16 @@ static void raw(const uint8_t *data, size_t size, bool server)
 	l = server ? rgpu_link_server(sv[0], find, NULL) : rgpu_link_client(sv[0], identity, secret);
 	if (!l || send(sv[1], data, size < 60000 ? size : 60000, MSG_NOSIGNAL) < 0)
 		abort();
-	shutdown(sv[1], SHUT_WR);
-	if (!rgpu_link_handshake_wait(l, 1000) || !*rgpu_link_why(l))
+	if (!stays)
+		shutdown(sv[1], SHUT_WR);
+	if (!rgpu_link_handshake_wait(l, stays ? 1 : 1000) || !*rgpu_link_why(l))
 		abort(); /* nobody has the key */
+	/* Broken is broken. */
+	if (!rgpu_link_handshake(l) || rgpu_link_read(l, sv, sizeof(sv)) >= 0 || rgpu_link_write(l, sv, sizeof(sv)) >= 0 ||
+	    !rgpu_link_export(l, "x", "y", 1, sv, sizeof(sv)))
+		abort();
 	rgpu_link_free(l);
+	rgpu_link_free(NULL);
 	close(sv[1]);
 }
 
@@ -146,6 +152,9 @@ static void between(const uint8_t *data, size_t size, uint8_t kind)
 		if (rgpu_link_export(c, "x", "y", 1, out[0], 32) || rgpu_link_export(v, "x", "y", 1, out[1], 32) ||
 		    memcmp(out[0], out[1], 32))
 			abort();
+		if (!*rgpu_link_cipher(c) || strcmp(rgpu_link_cipher(c), rgpu_link_cipher(v)) ||
+		    rgpu_link_events(c) & ~(POLLIN | POLLOUT) || rgpu_link_buffered(v) || rgpu_link_fd(c) != a[0])
+			abort();
 		talk(kind & 8 ? v : c, kind & 8 ? c : v, &s, kind & 8 ? 1 : 0, kind);
 	}
 	rgpu_link_free(c);
@@ -159,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	if (data[0] < 64)
-		raw(data + 1, size - 1, data[0] & 1);
+		raw(data + 1, size - 1, data[0] & 1, data[0] & 2);
 	else
 		between(data + 2, size - 2, data[1]);
 	return 0;

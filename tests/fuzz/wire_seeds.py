@@ -101,6 +101,8 @@ put('handshake', 'raw-server', b'\1GET / HTTP/1.0\r\n\r\n')
 put('handshake', 'raw-client', b'\0HTTP/1.0 400 Bad Request\r\n\r\n')
 put('handshake', 'raw-hello', b'\1\x16\3\1\0\x20\1\0\0\x1c\3\3' + bytes(40))
 put('handshake', 'raw-alert', b'\0\x15\3\3\0\2\2\x28')
+put('handshake', 'raw-stays-server', b'\3\x16\3\1')
+put('handshake', 'raw-stays-client', b'\2\x16\3\3')
 for kind in range(16):
     put('handshake', f'talk{kind:02}', bytes([64, kind, 0, 0, 0, 0]))
 put('handshake', 'wrong-key', bytes([64, 0x80, 0, 0, 0, 0]))
