@@ -244,6 +244,8 @@ static _Noreturn void leave(void)
 	m.ident = me.ident;
 	m.stats.records = me.w.records;
 	m.stats.fences = me.w.fences;
+	m.stats.up = me.w.output.received;
+	m.stats.down = me.w.output.sent;
 	unlink(me.socket);
 	pthread_mutex_lock(&me.lock);
 	for (int i = 0; i < CALLERS; i++)
