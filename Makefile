@@ -10,7 +10,7 @@ ifeq ($(CUDA_HOME),)
 CUDA_HOME := $(shell scripts/setup --print-cuda-home 2>/dev/null)
 endif
 ifeq ($(CUDA_HOME),)
-ifneq ($(filter-out setup demo check check-long list-long kmod modules format-check clean help,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out setup demo check check-long list-long kmod modules install-dkms format-check clean help,$(or $(MAKECMDGOALS),all)),)
 $(error no CUDA toolkit 13 on this machine: run `make setup`, or name one in CUDA_HOME)
 endif
 endif
@@ -139,8 +139,9 @@ long-life: $(B)/tests/api-life
 	RGPU_LIFE_ROUNDS=200 prove --exec 'timeout --foreground -k 20 3500' --failures --comments $<
 long-fresh:
 	scripts/fresh demo check
-long-vm:
-	prove --failures --comments tests/long/vm.t
+long-vm: all modules guest-lists
+	@echo tests/e2e/once.t >$(B)/tests/once.list
+	prove --failures --comments tests/long/vm.t tests/long/once-6.1.t tests/long/once-6.12.t
 
 .PHONY: bench
 bench: all $(BENCHES)
@@ -161,6 +162,12 @@ uninstall:
 .PHONY: deb
 deb:
 	scripts/deb
+
+# The module's source alone, where DKMS looks for it.
+.PHONY: install-dkms
+install-dkms:
+	install -d $(DESTDIR)/usr/src/rgpu-$(VERSION)
+	cp -r --parents Kbuild dkms.conf kmod uapi $(DESTDIR)/usr/src/rgpu-$(VERSION)/
 
 # The rest ----------------------------------------------------------------------------------------------------------
 
@@ -188,6 +195,7 @@ help:
 	@echo 'make check-tsan      the threads of shim, proxy and server under TSan, in $(B)/tsan'
 	@echo 'make check-long      the long tests, in shards; SHARD=NAME for one of: $(LONG)'
 	@echo 'make bench           launches per second, calls and copies against raw TLS; softgpu against C'
+	@echo 'make check-kernel    the module'"'"'s tests as kselftest runs them; DKMS; the newest kernel (parts of check-long)'
 	@echo 'make modules         rgpu.ko for the two guest kernels (KERNELS=6.1 for one); kmod KDIR=… for another'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX); make uninstall takes it away again'
 	@echo 'make deb             Debian packages, in $(B)/deb; lintian has its say'

@@ -6,6 +6,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include "rgpu.h"
+#include "rgpu_compat.h"
 #include "rgpu_trace.h"
 
 static void rgpu_proxy_expire(struct work_struct *work);
@@ -17,13 +18,13 @@ static void rgpu_proxy_expire(struct work_struct *work)
 
 	/* Does nothing when rgpu_proxy_arm() was called meanwhile: that comes first. */
 	if (next >= 0)
-		queue_delayed_work(system_unbound_wq, &rgpu_proxy_work, next);
+		queue_delayed_work(rgpu_workqueue, &rgpu_proxy_work, next);
 }
 
 /* A session began to wait for a successor: the work looks at once which deadline is the next, and sleeps until then. */
 void rgpu_proxy_arm(void)
 {
-	mod_delayed_work(system_unbound_wq, &rgpu_proxy_work, 0);
+	mod_delayed_work(rgpu_workqueue, &rgpu_proxy_work, 0);
 }
 
 bool rgpu_proxy_is(struct sock *sk)

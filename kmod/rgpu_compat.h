@@ -15,4 +15,11 @@ static inline void rgpu_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
 #endif
 }
 
+/* 6.17 gave the queue for work that any processor may do another name, and later kernels complain about the old one. */
+#ifdef RGPU_HAVE_SYSTEM_DFL_WQ
+#define rgpu_workqueue system_dfl_wq
+#else
+#define rgpu_workqueue system_unbound_wq
+#endif
+
 #endif

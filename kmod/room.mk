@@ -55,3 +55,35 @@ long-kmod-kasan-fuzz: kmod-kasan
 
 long-kmod-kcsan-suite: kmod-kcsan
 	prove --failures --comments tests/long/kcsan-suite.t
+
+# As a kernel maintainer runs them: built with the kernel's lib.mk, run by its runner, both from Debian's linux-source; and as an
+# administrator gets the module, by DKMS; and on the newest kernel. All in guests, in long-kmod-kernel and long-kmod-newest.
+KSELFTEST := $(abspath $(B))/kselftest
+
+.PHONY: kselftest check-kernel long-kmod-kernel long-kmod-newest
+check-kernel: long-kmod-kernel long-kmod-newest
+LONG += kmod-kernel kmod-newest
+
+kselftest:
+	rm -rf $(KSELFTEST)
+	mkdir -p $(KSELFTEST)/obj $(KSELFTEST)/rgpu
+	src=$$(scripts/debug-kernel source)/tools/testing/selftests && \
+	$(MAKE) -s -C tests/selftests/rgpu KSFT=$$src OUTPUT=$(KSELFTEST)/obj INSTALL_PATH=$(KSELFTEST)/rgpu install && \
+	$(MAKE) -s -C tests/selftests/rgpu KSFT=$$src OUTPUT=$(KSELFTEST)/obj COLLECTION=rgpu emit_tests >$(KSELFTEST)/kselftest-list.txt && \
+	cp -r $$src/kselftest $$src/run_kselftest.sh $(KSELFTEST)/
+
+# For a guest that sleeps and so has nothing but RAM.
+$(B)/tests/kmod-suspend: tests/selftests/rgpu/endure.c tests/selftests/rgpu/nl.c tests/selftests/rgpu/stub.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -static -o $@ $^ -lpthread
+
+long-kmod-kernel: modules kselftest guest-lists $(B)/tests/kmod-suspend
+	@echo $(KSELFTEST)/run_kselftest.sh >$(B)/tests/kselftest.list
+	@echo tests/vm/dkms-install >$(B)/tests/dkms.list
+	prove --failures --comments tests/long/kselftest-6.1.t tests/long/kselftest-6.12.t tests/long/dkms-6.1.t tests/long/dkms-6.12.t \
+		tests/long/suspend-6.1.t tests/long/suspend-6.12.t
+
+long-kmod-newest: $(KMOD_TESTS) guest-lists
+	d=$(abspath $(B))/kmod/$$(scripts/newest-kernel) && mkdir -p $$d/kmod $$d/uapi/linux && \
+	for f in $(KMOD_SRC); do ln -sfn $(CURDIR)/$$f $$d/$$f; done && scripts/newest-kernel build $$d
+	prove --failures --comments tests/long/newest.t

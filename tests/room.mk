@@ -5,7 +5,7 @@ E2E_DIR := $(B)/tests/e2e
 E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 
 # Runtime API; the cuBLAS one links ours by its real name.
-E2E_CU := chain graphs vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling texture ipc
+E2E_CU := chain graphs once vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling texture ipc
 # Driver API.
 E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv small_drv
 
@@ -128,7 +128,11 @@ UNIT_TESTS += tests/tools/rgpu.t tests/tools/install.t $(B)/tests/cudart-api $(B
 # Benches -----------------------------------------------------------------------------------------------------------
 
 BENCH := $(B)/tests/bench
-BENCH_PROGRAMS := $(BENCH)/rawtls $(BENCH)/slowlink $(BENCH)/calls $(BENCH)/bare/libcuda.so.1
+BENCH_PROGRAMS := $(BENCH)/rawtls $(BENCH)/slowlink $(BENCH)/calls $(BENCH)/bare/libcuda.so.1 $(BENCH)/kpath
+
+$(BENCH)/kpath: tests/bench/kpath.c tests/selftests/rgpu/nl.c tests/selftests/rgpu/stub.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $^ -lpthread
 
 $(BENCH)/raw.o: tests/bench/raw.c
 	@mkdir -p $(@D)

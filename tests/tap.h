@@ -47,12 +47,13 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool pass, const ch
 		same_;                                                                      \
 	})
 
-#define skip_all(...)                        \
-	do {                                 \
-		printf("1..0 # SKIP ");      \
-		printf(__VA_ARGS__);         \
-		putchar('\n');               \
-		exit(0);                     \
+/* kselftest's runner knows a skipped test by its status; for prove the plan says it, and another status would be a failure. */
+#define skip_all(...)                                      \
+	do {                                               \
+		printf("1..0 # SKIP ");                    \
+		printf(__VA_ARGS__);                       \
+		putchar('\n');                             \
+		exit(getenv("kselftest_timeout") ? 4 : 0); \
 	} while (0)
 
 /* Prints the plan; main returns its value. */

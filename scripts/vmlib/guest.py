@@ -30,7 +30,7 @@ class Guest:
         self.args = args
         os.makedirs(f'{BUILD}/vm', exist_ok=True)
         self.kernel = Kernel(args.kernel)
-        self.accel = accelerator(self.kernel)
+        self.accel = 'tcg' if args.icount else accelerator(self.kernel)
         self.name = args.name or f'{args.kernel}-{os.getpid()}'
         self.log = args.keep_log or f'{BUILD}/vm/{self.name}.log'
         base = os.path.splitext(self.log)[0]
@@ -74,6 +74,9 @@ class Guest:
         self.write('env', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in env.items()))
         self.write('cmd', 'exec ' + shlex.join(a.cmd) + '\n')
         shutil.copy(os.path.join(REPO, 'tests/vm/guest-systemd' if a.root else 'tests/vm/guest'), f'{self.run}/guest')
+        if a.ram:
+            shutil.copy(a.cmd[0], f'{self.run}/program')
+            shutil.copy(ko, f'{self.run}/rgpu.ko')
         if a.out:
             os.makedirs(a.out, exist_ok=True)
             self.write('out', '')
@@ -90,9 +93,11 @@ class Guest:
         append += ' watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=180' if tcg else ''
         # A debug kernel interprets ACPI's interrupt routing for minutes; the MP tables tell it the same.
         append += ' pci=noacpi' if '-' in a.kernel else ''
+        append += ' rgpu.ram' if a.ram else ''
         share = 'security_model=none,multidevs=remap'
         argv = ['qemu-system-x86_64', '-name', f'rgpu-{self.name}', '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
-                '-accel', 'tcg,thread=multi' if tcg else 'kvm', '-cpu', 'max' if tcg else 'host', '-smp', str(a.cpus), '-m', str(a.memory),
+                '-accel', ('tcg,thread=single' if a.icount else 'tcg,thread=multi') if tcg else 'kvm', '-cpu', 'max' if tcg else 'host',
+                '-smp', '1' if a.icount else str(a.cpus), '-m', str(a.memory),
                 '-kernel', self.kernel.image, '-initrd', self.kernel.initramfs(), '-append', append,
                 '-chardev', f'file,id=log,path={self.log}', '-serial', 'chardev:log',
                 '-virtfs', f'local,path={a.root or "/"},mount_tag=root,readonly=on,{share}',
@@ -103,6 +108,8 @@ class Guest:
                 '-device', 'virtserialport,chardev=proxy,name=proxy']
         if a.root:
             argv += ['-virtfs', f'local,path={REPO},mount_tag=repo,readonly=on,{share}']
+        if a.icount:
+            argv += ['-icount', 'shift=0,sleep=off']
         if a.out:
             argv += ['-virtfs', f'local,path={os.path.realpath(a.out)},mount_tag=out,{share}']
         for n, (name, fd) in enumerate(ports.items(), 1):

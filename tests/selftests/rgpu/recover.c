@@ -12,40 +12,7 @@
 #include <unistd.h>
 #include "tests/selftests/rgpu/stub.h"
 
-#define RING 4096
-#define RW   (PROT_READ | PROT_WRITE)
-
-struct chan {
-	struct rgpu_kpage *k;
-	struct rgpu_apage *a;
-	struct rgpu_ppage *p;
-	char *sq, *cq;
-};
-
-static struct chan map_channel(int fd, bool proxy)
-{
-	struct chan c;
-
-	c.k = map(fd, RGPU_MMAP_KPAGE, 4096, PROT_READ, MAP_SHARED);
-	c.a = map(fd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_APAGE), 4096, proxy ? PROT_READ : RW, MAP_SHARED);
-	c.p = map(fd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_PPAGE), 4096, proxy ? RW : PROT_READ, MAP_SHARED);
-	c.sq = map(fd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_SQ), RING, proxy ? PROT_READ : RW, MAP_SHARED);
-	c.cq = map(fd, RGPU_MMAP_CHANNEL(0, RGPU_MMAP_CQ), RING, proxy ? RW : PROT_READ, MAP_SHARED);
-	if (MAP_BAD(c.k) || MAP_BAD(c.a) || MAP_BAD(c.p) || MAP_BAD(c.sq) || MAP_BAD(c.cq)) {
-		printf("Bail out! a channel does not map\n");
-		exit(1);
-	}
-	return c;
-}
-
-static void unmap_channel(struct chan *c)
-{
-	munmap(c->k, 4096);
-	munmap(c->a, 4096);
-	munmap(c->p, 4096);
-	munmap(c->sq, RING);
-	munmap(c->cq, RING);
-}
+#define RW (PROT_READ | PROT_WRITE)
 
 /* Sends @n bytes through the proxy's echo and compares what comes back; counts what is wrong. */
 static int echo(int fd, struct chan *c, int n)
@@ -56,7 +23,7 @@ static int echo(int fd, struct chan *c, int n)
 		__u32 at = c->a->sq_tail;
 		char b = 'a' + at % 26;
 
-		c->sq[at % RING] = b;
+		c->sq[at % CHAN_RING] = b;
 		__atomic_store_n(&c->a->sq_tail, at + 1, __ATOMIC_RELEASE);
 		if (app_kick(fd, 0))
 			return n;
@@ -64,7 +31,7 @@ static int echo(int fd, struct chan *c, int n)
 			if (app_wait(fd, 0, -1))
 				return n;
 		}
-		wrong += c->cq[at % RING] != (b ^ 0x20);
+		wrong += c->cq[at % CHAN_RING] != (b ^ 0x20);
 	}
 	return wrong;
 }
@@ -94,8 +61,8 @@ static void killed_again_and_again(void)
 	pthread_t t;
 
 	is_int(app_start(r.fd, NULL), 0, "a program starts");
-	is_int(app_channel(r.fd, RING, NULL), 0, "with a channel");
-	r.c = map_channel(r.fd, false);
+	is_int(app_channel(r.fd, CHAN_RING, NULL), 0, "with a channel");
+	r.c = map_channel(r.fd, 0, false);
 	epoch = r.c.k->epoch;
 	is_int(echo(r.fd, &r.c, 10), 0, "the proxy echoes");
 	proxy_kill(proxy);
@@ -190,10 +157,10 @@ static void superseded(void)
 	proxy_online(&old, 0, 1);
 	fd = app_open(0);
 	sfd = start_with(&old, fd, &id);
-	app_channel(fd, RING, NULL);
+	app_channel(fd, CHAN_RING, NULL);
 	app_bo(fd, 1 << 20, &handle);
-	c = map_channel(fd, false);
-	pc = map_channel(sfd, true);
+	c = map_channel(fd, 0, false);
+	pc = map_channel(sfd, 0, true);
 	bo = map(fd, RGPU_MMAP_BO(handle), 1 << 20, RW, MAP_SHARED);
 	pbo = map(sfd, RGPU_MMAP_BO(handle), 1 << 20, RW, MAP_SHARED);
 	late = map(sfd, RGPU_MMAP_BO(handle), 1 << 20, RW, MAP_SHARED);
@@ -237,7 +204,7 @@ static void superseded(void)
 	is_int(c.k->state, RGPU_SESSION_RECOVERING, "closing the old fd changes nothing");
 	is_int(session_set(sfd2, RGPU_SESSION_LIVE, 0), 0, "SET LIVE");
 	unmap_channel(&pc);
-	pc = map_channel(sfd2, true);
+	pc = map_channel(sfd2, 0, true);
 	is_str(pc.cq, "reply", "CQ: as the old one left it");
 	is_int(pc.p->published, 5, "P page too");
 	munmap(pbo, 1 << 20);
@@ -274,7 +241,7 @@ static void too_late(void)
 	fd2 = app_open(0);
 	sfd = start_with(&p, fd, &id);
 	sfd2 = start_with(&p, fd2, &id2);
-	app_channel(fd, RING, NULL);
+	app_channel(fd, CHAN_RING, NULL);
 	k = map(fd, RGPU_MMAP_KPAGE, 4096, PROT_READ, MAP_SHARED);
 	parameter("recover_secs", "1");
 	proxy_close(&p);
@@ -303,7 +270,7 @@ static void too_late(void)
 	proxy_online(&p, 0, 1);
 	fd2 = app_open(0);
 	sfd = start_with(&p, fd2, &id);
-	app_channel(fd2, RING, NULL);
+	app_channel(fd2, CHAN_RING, NULL);
 	close(sfd);
 	sfd = proxy_attach(&p, id);
 	while (!app_wait(fd2, 0, 0))
@@ -332,7 +299,7 @@ static void ends(void)
 	if (!pid) {
 		int fd = app_open(0);
 
-		if (app_start(fd, NULL) || app_channel(fd, RING, NULL))
+		if (app_start(fd, NULL) || app_channel(fd, CHAN_RING, NULL))
 			_exit(1);
 		if (!fork()) {
 			alarm(60);
@@ -401,9 +368,9 @@ static void fails_fast(void)
 	sfd2 = start_with(&p, fd2, NULL);
 	k = map(fd2, RGPU_MMAP_KPAGE, 4096, PROT_READ, MAP_SHARED);
 	proxy_close(&p);
-	is_int(app_channel(fd2, RING, NULL), -ESHUTDOWN, "its session ends with the proxy");
+	is_int(app_channel(fd2, CHAN_RING, NULL), -ESHUTDOWN, "its session ends with the proxy");
 	is_int(k->reason, -EHOSTDOWN, "K page: why");
-	is_int(app_channel(fd, RING, NULL), 0, "the other device's waits");
+	is_int(app_channel(fd, CHAN_RING, NULL), 0, "the other device's waits");
 	close(fd);
 	close(fd2);
 	close(sfd);

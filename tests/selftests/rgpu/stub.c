@@ -418,6 +418,32 @@ void *map(int fd, __u64 off, size_t len, int prot, int flags)
 	return p == MAP_FAILED ? (void *)(long)-errno : p;
 }
 
+struct chan map_channel(int fd, __u32 ch, bool proxy)
+{
+	int app_rights = PROT_READ | (proxy ? 0 : PROT_WRITE), proxy_rights = PROT_READ | (proxy ? PROT_WRITE : 0);
+	struct chan c;
+
+	c.k = map(fd, RGPU_MMAP_KPAGE, 4096, PROT_READ, MAP_SHARED);
+	c.a = map(fd, RGPU_MMAP_CHANNEL(ch, RGPU_MMAP_APAGE), 4096, app_rights, MAP_SHARED);
+	c.p = map(fd, RGPU_MMAP_CHANNEL(ch, RGPU_MMAP_PPAGE), 4096, proxy_rights, MAP_SHARED);
+	c.sq = map(fd, RGPU_MMAP_CHANNEL(ch, RGPU_MMAP_SQ), CHAN_RING, app_rights, MAP_SHARED);
+	c.cq = map(fd, RGPU_MMAP_CHANNEL(ch, RGPU_MMAP_CQ), CHAN_RING, proxy_rights, MAP_SHARED);
+	if (MAP_BAD(c.k) || MAP_BAD(c.a) || MAP_BAD(c.p) || MAP_BAD(c.sq) || MAP_BAD(c.cq)) {
+		printf("Bail out! a channel does not map\n");
+		exit(1);
+	}
+	return c;
+}
+
+void unmap_channel(struct chan *c)
+{
+	munmap(c->k, 4096);
+	munmap(c->a, 4096);
+	munmap(c->p, 4096);
+	munmap(c->sq, CHAN_RING);
+	munmap(c->cq, CHAN_RING);
+}
+
 int async_start(struct async *a)
 {
 	return app_start(a->fd, &a->id);

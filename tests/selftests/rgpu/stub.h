@@ -73,6 +73,18 @@ int app_control(int fd, __u32 op, void *data, __u32 *len, __u32 room);
 void *map(int fd, __u64 off, size_t len, int prot, int flags);
 #define MAP_BAD(p) ((unsigned long)(p) >= (unsigned long)-4095)
 
+/* One side's maps of a channel whose rings have CHAN_RING bytes each. */
+#define CHAN_RING 4096
+struct chan {
+	struct rgpu_kpage *k;
+	struct rgpu_apage *a;
+	struct rgpu_ppage *p;
+	char *sq, *cq;
+};
+/* Else the test is over. */
+struct chan map_channel(int fd, __u32 ch, bool proxy);
+void unmap_channel(struct chan *c);
+
 /* A call in a thread of its own, while the test plays the proxy. */
 struct async {
 	pthread_t thread;
