@@ -164,6 +164,24 @@ int rgpu_bo_destroy(struct rgpu_session *ses, u32 handle)
 	return 0;
 }
 
+/* ENOENT when there is no such buffer object; else as rgpu_track_fetch(). */
+int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 *count)
+{
+	struct rgpu_mem *mem;
+	int err;
+
+	mutex_lock(&ses->lock);
+	mem = xa_load(&ses->bos, handle);
+	if (mem)
+		kref_get(&mem->ref);
+	mutex_unlock(&ses->lock);
+	if (!mem)
+		return -ENOENT;
+	err = rgpu_track_fetch(mem, first, n, bitmap, count);
+	rgpu_mem_put(mem);
+	return err;
+}
+
 /* The app's doorbell. The latch is set before the sleeper is looked for, and the sleeper queues before it reads the latch. */
 int rgpu_kick_proxy(struct rgpu_session *ses, u32 index)
 {

@@ -328,6 +328,20 @@ static long rgpu_ioc_bo_destroy(struct rgpu_session *ses, unsigned long arg)
 	return ref.flags || ref.pad ? -EINVAL : rgpu_bo_destroy(ses, ref.handle);
 }
 
+static long rgpu_ioc_bo_dirty(struct rgpu_session *ses, unsigned long arg)
+{
+	struct rgpu_bo_dirty d;
+	u32 usize;
+	int err = rgpu_copy_in(&d, sizeof(d), arg, &usize);
+
+	if (err)
+		return err;
+	if (d.flags || d.pad)
+		return -EINVAL;
+	err = rgpu_bo_dirty(ses, d.handle, d.first, d.pages, u64_to_user_ptr(d.bitmap), &d.count);
+	return err ? err : rgpu_copy_out(arg, &d, sizeof(d), usize);
+}
+
 static long rgpu_ioc_control(struct rgpu_session *ses, unsigned long arg)
 {
 	struct rgpu_request *req;
@@ -359,6 +373,7 @@ static const struct {
 	{ RGPU_IOC_KICK, rgpu_ioc_kick },
 	{ RGPU_IOC_WAIT, rgpu_ioc_wait },
 	{ RGPU_IOC_CONTROL, rgpu_ioc_control },
+	{ RGPU_IOC_BO_DIRTY, rgpu_ioc_bo_dirty },
 	{ RGPU_IOC_BO_CREATE, rgpu_ioc_bo_create },
 	{ RGPU_IOC_BO_DESTROY, rgpu_ioc_bo_destroy },
 	{ RGPU_IOC_CHANNEL_CREATE, rgpu_ioc_channel_create },

@@ -27,6 +27,7 @@ static void rgpu_mem_free(struct kref *ref)
 	atomic_long_sub(i, &rgpu_stats.pages);
 	rgpu_uncharge(mem->ses, bytes, mem->bo);
 	kvfree(mem->pages);
+	rgpu_track_free(mem->track);
 	rgpu_session_put(mem->ses);
 	kfree(mem);
 }
@@ -133,19 +134,31 @@ static const struct vm_operations_struct rgpu_app_vm_ops = {
 	.fault = rgpu_app_fault,
 };
 
+/* Having page_mkwrite makes the kernel map its pages for reading only at first. */
+static const struct vm_operations_struct rgpu_tracked_vm_ops = {
+	.open = rgpu_vma_open,
+	.close = rgpu_vma_close,
+	.fault = rgpu_app_fault,
+	.page_mkwrite = rgpu_track_mkwrite,
+};
+
 static const struct vm_operations_struct rgpu_proxy_vm_ops = {
 	.open = rgpu_vma_open,
 	.close = rgpu_vma_close,
 	.fault = rgpu_proxy_fault,
 };
 
-/* Finds what an mmap offset names, and whether the caller's side writes it. Returns a reference. session.lock is held. */
-static struct rgpu_mem *rgpu_mem_find(struct rgpu_session *ses, u64 off, bool proxy, bool *writable)
+/*
+ * Finds what an mmap offset names, whether the caller's side writes it, and whether its writes are to be tracked. Returns a reference.
+ * session.lock is held.
+ */
+static struct rgpu_mem *rgpu_mem_find(struct rgpu_session *ses, u64 off, bool proxy, bool *writable, bool *tracked)
 {
 	struct rgpu_mem *mem = NULL;
 	struct rgpu_channel *ch;
 	u32 what;
 
+	*tracked = false;
 	if (ses->ended)
 		return ERR_PTR(-ESHUTDOWN);
 	if (off == RGPU_MMAP_KPAGE) {
@@ -161,6 +174,10 @@ static struct rgpu_mem *rgpu_mem_find(struct rgpu_session *ses, u64 off, bool pr
 	} else if (off >> 40 == RGPU_MMAP_BO(0) >> 40) {
 		mem = xa_load(&ses->bos, (off & ~RGPU_MMAP_BO(0)) >> 12);
 		*writable = true;
+	} else if (off >> 40 == RGPU_MMAP_TRACKED(0) >> 40 && !proxy) {
+		mem = xa_load(&ses->bos, (off & ~RGPU_MMAP_TRACKED(0)) >> 12);
+		*writable = true;
+		*tracked = true;
 	}
 	if (!mem)
 		return ERR_PTR(-ENOENT);
@@ -176,11 +193,11 @@ int rgpu_mem_mmap(struct rgpu_session *ses, struct vm_area_struct *vma, bool pro
 {
 	vm_flags_t set = VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP, clear = VM_MAYEXEC;
 	struct rgpu_mem *mem;
-	bool writable;
+	bool writable, tracked;
 	int err = 0;
 
 	mutex_lock(&ses->lock);
-	mem = rgpu_mem_find(ses, (u64)vma->vm_pgoff << PAGE_SHIFT, proxy, &writable);
+	mem = rgpu_mem_find(ses, (u64)vma->vm_pgoff << PAGE_SHIFT, proxy, &writable, &tracked);
 	mutex_unlock(&ses->lock);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
@@ -189,17 +206,19 @@ int rgpu_mem_mmap(struct rgpu_session *ses, struct vm_area_struct *vma, bool pro
 		err = -EINVAL;
 	else if (vma->vm_flags & VM_EXEC || (!writable && vma->vm_flags & VM_WRITE))
 		err = -EACCES;
+	else if (tracked)
+		err = rgpu_track_map(mem, vma);
 	if (err) {
 		rgpu_mem_put(mem);
 		return err;
 	}
 	if (!writable)
 		clear |= VM_MAYWRITE;
-	if (!mem->bo || proxy)
+	if (!mem->bo || proxy || tracked)
 		set |= VM_DONTCOPY;
 	rgpu_vm_flags_mod(vma, set, clear);
 	vma->vm_pgoff = 0; /* from here on the index into the object, also of a split VMA */
 	vma->vm_private_data = mem;
-	vma->vm_ops = proxy ? &rgpu_proxy_vm_ops : &rgpu_app_vm_ops;
+	vma->vm_ops = proxy ? &rgpu_proxy_vm_ops : tracked ? &rgpu_tracked_vm_ops : &rgpu_app_vm_ops;
 	return 0;
 }

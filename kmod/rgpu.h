@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mm_types.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -92,7 +93,7 @@ struct rgpu_device {
 
 /*
  * Zeroed pages that user space maps: a K, A or P page, a ring, a buffer object. References: the session's table, and every VMA.
- * Immutable but for the count. Charged to the session until the last reference goes, so that destroying something that is still
+ * Immutable but for the count and @track. Charged to the session until the last reference goes, so that destroying something that is still
  * mapped frees no allowance.
  */
 struct rgpu_mem {
@@ -101,6 +102,7 @@ struct rgpu_mem {
 	bool bo;
 	unsigned long npages;
 	struct page **pages;
+	struct rgpu_track *track; /* a buffer object's, from its first tracked map on */
 };
 
 /*
@@ -270,6 +272,13 @@ struct rgpu_mem *rgpu_mem_new(struct rgpu_session *ses, u64 bytes, bool bo);
 void rgpu_mem_put(struct rgpu_mem *mem);
 int rgpu_mem_mmap(struct rgpu_session *ses, struct vm_area_struct *vma, bool proxy);
 
+/* track.c */
+struct vm_fault;
+int rgpu_track_map(struct rgpu_mem *mem, struct vm_area_struct *vma);
+vm_fault_t rgpu_track_mkwrite(struct vm_fault *vmf);
+int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 *count);
+void rgpu_track_free(struct rgpu_track *track);
+
 /* channel.c */
 int rgpu_channel_create(struct rgpu_session *ses, u32 sq_size, u32 cq_size, u32 *index);
 int rgpu_channel_destroy(struct rgpu_session *ses, u32 index);
@@ -277,6 +286,7 @@ void rgpu_channel_free_memory(struct rgpu_channel *ch);
 struct rgpu_channel *rgpu_channel_find(struct rgpu_session *ses, u32 index);
 int rgpu_bo_create(struct rgpu_session *ses, u64 bytes, u32 *handle);
 int rgpu_bo_destroy(struct rgpu_session *ses, u32 handle);
+int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 *count);
 int rgpu_kick_proxy(struct rgpu_session *ses, u32 index);
 int rgpu_kick_app(struct rgpu_session *ses, u32 index);
 void rgpu_kick_all_apps(struct rgpu_session *ses);

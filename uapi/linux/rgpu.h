@@ -16,7 +16,8 @@
 #define RGPU_FEAT_BO	 (1ULL << 0) /* buffer objects */
 #define RGPU_FEAT_JOIN	 (1ULL << 1) /* RGPU_IOC_SESSION_JOIN */
 #define RGPU_FEAT_REPLAY (1ULL << 2) /* sessions survive the proxy */
-#define RGPU_FEATURES	 (RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY)
+#define RGPU_FEAT_TRACK	 (1ULL << 3) /* RGPU_MMAP_TRACKED, RGPU_IOC_BO_DIRTY */
+#define RGPU_FEATURES	 (RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY | RGPU_FEAT_TRACK)
 
 #define RGPU_MAGIC	  0x52475055u /* "RGPU" */
 #define RGPU_UUID_LEN	  16
@@ -117,6 +118,11 @@ struct rgpu_ppage {
 #define RGPU_MMAP_SQ		    2
 #define RGPU_MMAP_CQ		    3
 #define RGPU_MMAP_BO(handle)	    ((2ULL << 40) | ((__u64)(handle) << 12)) /* a window per handle; map from its start */
+/*
+ * The program's only: the same bytes, in a map whose writes BO_DIRTY tells page by page, system calls' too. Other maps of the
+ * object are not tracked, nor what devices or io_uring write into pages that were pinned before. Not inherited by fork.
+ */
+#define RGPU_MMAP_TRACKED(handle) ((3ULL << 40) | ((__u64)(handle) << 12))
 
 /*
  * ioctls. Every argument begins with its size, which the kernel uses for extension: bytes that it
@@ -227,6 +233,21 @@ struct rgpu_control {
 };
 /* Relays a request to the proxy and waits killably for its answer, through a change of proxies too. Data and errors as above. */
 #define RGPU_IOC_CONTROL _IOWR(RGPU_IOC_TYPE, 0x09, struct rgpu_control)
+
+struct rgpu_bo_dirty {
+	__u32 size, flags;
+	__u32 handle;
+	__u32 pad;
+	__u64 first, pages; /* the range asked about, in pages of the machine */
+	__u64 bitmap;	    /* user pointer: (pages + 63) / 64 u64s; bit i of them is page first + i */
+	__u64 count;	    /* out: bits set */
+};
+/*
+ * Which pages were written through tracked maps since the last call, or since the first such map was made. Each is told once:
+ * what was written before it is told is there to read, what is written later is told by the next call. EINVAL beyond the object,
+ * or when it never had a tracked map; ENOENT. With another error nothing that was dirty is forgotten.
+ */
+#define RGPU_IOC_BO_DIRTY _IOWR(RGPU_IOC_TYPE, 0x0a, struct rgpu_bo_dirty)
 
 /* /dev/rgpu-ctl */
 struct rgpu_session_fd {

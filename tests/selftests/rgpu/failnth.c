@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -107,6 +108,24 @@ static int try_map(void)
 	return 0;
 }
 
+static int try_track(void)
+{
+	__u64 bits = 0;
+	struct rgpu_bo_dirty d = { .size = sizeof(d), .pages = 1, .bitmap = (unsigned long)&bits };
+	int err = app_bo(fd, 4096, &d.handle);
+	volatile char *m;
+
+	if (err)
+		return err;
+	m = map(fd, RGPU_MMAP_TRACKED(d.handle), 4096, PROT_READ | PROT_WRITE, MAP_SHARED);
+	err = MAP_BAD(m) ? (long)m : ioctl(fd, RGPU_IOC_BO_DIRTY, &d) ? -errno : 0;
+	fail_nth(0);
+	if (!MAP_BAD(m))
+		munmap((void *)m, 4096);
+	app_bo_destroy(fd, d.handle);
+	return err;
+}
+
 static int try_kick(void)
 {
 	return app_kick(fd, 0);
@@ -169,7 +188,7 @@ static const struct {
 	{ "open", try_open },	 { "open ctl", try_ctl },	{ "CHANNEL_CREATE", try_channel },
 	{ "BO_CREATE", try_bo }, { "mmap", try_map },		{ "KICK", try_kick },
 	{ "dump", try_dump },	 { "SESSION_SET", try_cookie }, { "SESSION_FD", try_attach },
-	{ "DEV_SET", try_set },	 { "DEV_ADD", try_add },
+	{ "DEV_SET", try_set },	 { "DEV_ADD", try_add },	{ "BO_DIRTY", try_track },
 };
 
 /* START fails on the program's side; the proxy's side is sound and answers what arrives. */

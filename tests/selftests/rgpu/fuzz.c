@@ -86,6 +86,7 @@ static void any_ioctl(int fd)
 		RGPU_IOC_CHANNEL_DESTROY,
 		RGPU_IOC_BO_CREATE,
 		RGPU_IOC_BO_DESTROY,
+		RGPU_IOC_BO_DIRTY,
 		RGPU_IOC_KICK,
 		RGPU_IOC_WAIT,
 		RGPU_IOC_CONTROL,
@@ -151,7 +152,7 @@ static void any_map(int fd)
 		off = RGPU_MMAP_CHANNEL(rnd(4), rnd(5));
 		break;
 	case 3:
-		off = RGPU_MMAP_BO(rnd(6));
+		off = rnd(2) ? RGPU_MMAP_BO(rnd(6)) : RGPU_MMAP_TRACKED(rnd(6));
 		break;
 	default:
 		off = value() & ~4095ull;

@@ -49,6 +49,7 @@ static const struct command {
 	{ C(RGPU_IOC_WAIT, rgpu_wait), { -ENOTCONN, -ETIMEDOUT, OK, -ESHUTDOWN, -ENODEV, -EPERM } },
 	{ C(RGPU_IOC_CONTROL, rgpu_control), { -ENOTCONN, SKIP, SKIP, -ESHUTDOWN, -ENODEV, -EPERM } },
 	{ C(RGPU_IOC_BO_DESTROY, rgpu_bo_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
+	{ C(RGPU_IOC_BO_DIRTY, rgpu_bo_dirty), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
 	{ C(RGPU_IOC_CHANNEL_DESTROY, rgpu_channel_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
 	/* Commands of other files. */
 	{ C(RGPU_CTL_SESSION_FD, rgpu_session_fd), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM } },
@@ -232,7 +233,7 @@ int main(void)
 
 	live = file_with_session(&p, &sfd);
 	each_command(live, LIVE);
-	bad_arguments(live, "LIVE", 0, 10);
+	bad_arguments(live, "LIVE", 0, 11);
 	values(live);
 	proxy_side(&p, sfd);
 	fflush(stdout);
