@@ -149,8 +149,8 @@ static const struct vm_operations_struct rgpu_proxy_vm_ops = {
 };
 
 /*
- * Finds what an mmap offset names, whether the caller's side writes it, and whether its writes are to be tracked. Returns a reference.
- * session.lock is held.
+ * Finds what an mmap offset names, whether the caller's side writes it, and whether its writes are to be tracked. Returns a
+ * reference. session.lock is held.
  */
 static struct rgpu_mem *rgpu_mem_find(struct rgpu_session *ses, u64 off, bool proxy, bool *writable, bool *tracked)
 {

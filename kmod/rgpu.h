@@ -93,8 +93,8 @@ struct rgpu_device {
 
 /*
  * Zeroed pages that user space maps: a K, A or P page, a ring, a buffer object. References: the session's table, and every VMA.
- * Immutable but for the count and @track. Charged to the session until the last reference goes, so that destroying something that is still
- * mapped frees no allowance.
+ * Immutable but for the count and @track. Charged to the session until the last reference goes, so that destroying something that
+ * is still mapped frees no allowance.
  */
 struct rgpu_mem {
 	struct kref ref;

@@ -109,7 +109,8 @@ static unsigned long rgpu_track_take(struct rgpu_track *track, unsigned long *bi
 	unsigned long i, count = 0;
 
 	bitmap_zero(bits, RGPU_TRACK_CHUNK);
-	for (i = find_next_bit(track->dirty, first + n, first); i < first + n; i = find_next_bit(track->dirty, first + n, i + 1)) {
+	for (i = find_next_bit(track->dirty, first + n, first); i < first + n;
+	     i = find_next_bit(track->dirty, first + n, i + 1)) {
 		if (test_and_clear_bit(i, track->dirty)) {
 			__set_bit(i - first, bits);
 			count++;
@@ -121,8 +122,8 @@ static unsigned long rgpu_track_take(struct rgpu_track *track, unsigned long *bi
 }
 
 /*
- * What was dirty of @n pages from @first: bits to the user's @bitmap, whole u64s, their number to @count. EINVAL beyond the object
- * or when it has no tracked map. With EFAULT or EINTR no bit is lost.
+ * What was dirty of @n pages from @first: bits to the user's @bitmap, whole u64s, their number to @count. EINVAL beyond the
+ * object or when it has no tracked map. With EFAULT or EINTR no bit is lost.
  */
 int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 *count)
 {
@@ -144,9 +145,8 @@ int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap,
 			err = -EFAULT;
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
-		if (err)
-			for_each_set_bit(i, bits, part)
-				set_bit(first + i, track->dirty);
+		for (i = err ? find_first_bit(bits, part) : part; i < part; i = find_next_bit(bits, part, i + 1))
+			set_bit(first + i, track->dirty);
 		cond_resched();
 	}
 	kfree(bits);

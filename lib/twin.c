@@ -2,9 +2,10 @@
 /* Compares memory with its shadow, and writes changed words in whole words. */
 #include "lib/twin.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
-#define PAGE  4096u
+#define PAGE  TWIN_PAGE
 #define PAIRS (TWIN_LINE / 8)
 
 /* Somebody else may write it at this moment: each pair of words is read once. */
@@ -21,6 +22,13 @@ static uint64_t changed_words(const uint8_t *mem, const uint8_t *shadow, uint64_
 	return mask;
 }
 
+static atomic_ullong compared;
+
+uint64_t twin_compared(void)
+{
+	return atomic_load_explicit(&compared, memory_order_relaxed);
+}
+
 size_t twin_changes(struct twin *t, uint64_t *at, struct twin_line *out, size_t room)
 {
 	size_t n = 0;
@@ -28,6 +36,7 @@ size_t twin_changes(struct twin *t, uint64_t *at, struct twin_line *out, size_t 
 	while (*at < t->bytes) {
 		uint64_t page = *at - *at % PAGE + PAGE, end = page < t->bytes ? page : t->bytes;
 
+		atomic_fetch_add_explicit(&compared, end - *at, memory_order_relaxed);
 		if (!memcmp(t->mem + *at, t->shadow + *at, end - *at)) {
 			*at = end;
 			continue;
@@ -48,6 +57,33 @@ size_t twin_changes(struct twin *t, uint64_t *at, struct twin_line *out, size_t 
 	return n;
 }
 
+size_t twin_pages(struct twin *t, uint64_t *bits, uint64_t *at, struct twin_line *out, size_t room)
+{
+	size_t n = 0;
+
+	while (*at < t->bytes) {
+		uint64_t page = *at / PAGE, end = (page + 1) * PAGE, *word = &bits[page / 64], bit = 1ull << page % 64;
+
+		if (!(*word & bit)) {
+			*at = *word ? end : (page / 64 + 1) * 64 * PAGE;
+			continue;
+		}
+		for (; *at < end; *at += TWIN_LINE) {
+			if (n == room)
+				return n;
+			out[n].head = (t->addr + *at) / TWIN_LINE << 16 | 0xffff;
+			for (unsigned i = 0; i < PAIRS; i++) {
+				uint64_t now = __atomic_load_n((const uint64_t *)(t->mem + *at) + i, __ATOMIC_RELAXED);
+
+				memcpy(out[n].data + i * 8, &now, sizeof(now));
+			}
+			n++;
+		}
+		*word &= ~bit;
+	}
+	return n;
+}
+
 uint64_t twin_address(const struct twin_line *l)
 {
 	return (l->head >> 16) * TWIN_LINE;
@@ -57,7 +93,7 @@ uint64_t twin_address(const struct twin_line *l)
 void twin_put(struct twin *t, const struct twin_line *l)
 {
 	uint64_t off = twin_address(l) - t->addr;
-	uint8_t *mem = t->mem + off, *shadow = t->shadow + off;
+	uint8_t *mem = t->mem + off, *shadow = t->shadow ? t->shadow + off : NULL;
 
 	for (unsigned i = 0; i < PAIRS; i++) {
 		unsigned which = l->head >> 2 * i & 3;
@@ -67,12 +103,14 @@ void twin_put(struct twin *t, const struct twin_line *l)
 		memcpy(word, l->data + i * 8, sizeof(word));
 		memcpy(&both, word, sizeof(both));
 		if (which == 3) {
-			memcpy(shadow + i * 8, &both, sizeof(both));
+			if (shadow)
+				memcpy(shadow + i * 8, &both, sizeof(both));
 			__atomic_store_n((uint64_t *)mem + i, both, __ATOMIC_RELEASE);
 		} else if (which) {
 			unsigned at = i * 8 + (which == 2 ? TWIN_WORD : 0);
 
-			memcpy(shadow + at, &word[which - 1], TWIN_WORD);
+			if (shadow)
+				memcpy(shadow + at, &word[which - 1], TWIN_WORD);
 			__atomic_store_n((uint32_t *)(mem + at), word[which - 1], __ATOMIC_RELEASE);
 		}
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/names.h"
+#include "lib/twin.h"
 
 static _Atomic uint32_t counts[1 << 16]; /* by op; untouched pages cost nothing */
 static atomic_bool trace;
@@ -42,6 +43,7 @@ __attribute__((destructor)) static void print_counts(void)
 	if (!atomic_load(&trace))
 		return;
 	fprintf(stderr, "rgpu: %ld round trips\n", rgpuRoundTrips(NULL));
+	fprintf(stderr, "rgpu: %llu bytes of shared memory compared\n", (unsigned long long)twin_compared());
 	for (int op = 0; op < 1 << 16; op++)
 		if (counts[op])
 			fprintf(stderr, "rgpu: %10u %s\n", counts[op], rgpu_op_name(op));

@@ -28,6 +28,35 @@ static bool back(uint64_t addr, uint64_t bytes, bool with_memory)
 	return p != MAP_FAILED;
 }
 
+/*
+ * Memory whose writes the module tells of, through /dev/rgpuN. Else, or where it may have no more of such memory, false, and the
+ * region is compared with a shadow.
+ */
+static bool track(struct region *g, struct rgpu_session *s, uint64_t addr, uint64_t bytes)
+{
+	if (sysconf(_SC_PAGESIZE) != TWIN_PAGE || rgpu_transport_bo_create(s->transport, bytes, &g->bo))
+		return false;
+	g->dirty = calloc(2 * ((bytes / TWIN_PAGE + 63) / 64), sizeof(*g->dirty));
+	if (g->dirty && !rgpu_transport_bo_track(s->transport, &g->bo, (void *)addr))
+		return true;
+	free(g->dirty);
+	g->dirty = NULL;
+	rgpu_transport_bo_destroy(s->transport, &g->bo);
+	g->bo.handle = 0;
+	return false;
+}
+
+/* After its place in the window was given back. */
+static void memory_free(struct region *g, struct rgpu_session *s)
+{
+	if (g->twin.shadow)
+		munmap(g->twin.shadow, g->range.bytes);
+	if (g->bo.handle) {
+		rgpu_transport_bo_destroy(s->transport, &g->bo);
+		free(g->dirty);
+	}
+}
+
 static void region_free(struct region *g, struct rgpu_session *s)
 {
 	struct rgpu_call c = {.op = OP_UNSHARE, .session = s};
@@ -38,7 +67,7 @@ static void region_free(struct region *g, struct rgpu_session *s)
 		atomic_fetch_sub(&shared_mapped, 1);
 	if (!g->mirror && !g->borrowed)
 		back(g->range.start, g->range.bytes, false);
-	munmap(g->twin.shadow, g->range.bytes);
+	memory_free(g, s);
 	if (!rpc_UNSHARE(&c, g->range.start, g->range.bytes) && !g->borrowed) {
 		pthread_mutex_lock(&s->window.lock);
 		space_give(s->window.space, g->range.start, g->range.bytes);
@@ -58,23 +87,31 @@ static int region_new(struct device *d, uint64_t bytes, bool managed, uint8_t *h
 	bool borrowed = host && addr - d->session->window.base < d->session->window.size;
 	struct rgpu_call c = {.op = OP_SHARE, .session = d->session};
 	struct region *g = calloc(1, sizeof(*g));
-	void *shadow = MAP_FAILED;
+	void *shadow = NULL;
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!borrowed)
 		addr = g ? window_take(d, bytes) : 0;
 	if (!g || !addr)
 		goto fail;
-	shadow = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (shadow == MAP_FAILED || (!host && !back(addr, whole, true)))
-		goto fail;
-	madvise(shadow, whole, MADV_DONTDUMP);
+	if (host || !managed || !track(g, d->session, addr, whole)) {
+		shadow = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (shadow == MAP_FAILED)
+			shadow = NULL;
+		if (!shadow || (!host && !back(addr, whole, true)))
+			goto fail;
+		madvise(shadow, whole, MADV_DONTDUMP);
+	}
 	r = rpc_SHARE(&c, addr, whole, managed);
 	if (r)
 		goto fail;
 	g->range = (struct range){.start = addr, .bytes = whole};
-	g->twin = (struct twin){
-		.mem = host ? host : (uint8_t *)addr, .shadow = shadow, .addr = addr, .bytes = host ? bytes : whole};
+	g->twin = (struct twin){.mem = host	      ? host
+				       : g->bo.handle ? g->bo.base
+						      : (uint8_t *)addr,
+				.shadow = shadow,
+				.addr = addr,
+				.bytes = host ? bytes : whole};
 	g->managed = managed;
 	g->mirror = host;
 	g->borrowed = borrowed;
@@ -85,12 +122,15 @@ static int region_new(struct device *d, uint64_t bytes, bool managed, uint8_t *h
 	*out = g;
 	return 0;
 fail:
-	if (shadow != MAP_FAILED)
-		munmap(shadow, whole);
 	if (addr && !borrowed) {
 		if (!host)
 			back(addr, whole, false);
 		window_give(d, addr, bytes);
+	}
+	if (g) {
+		g->twin.shadow = shadow;
+		g->range.bytes = whole;
+		memory_free(g, d->session);
 	}
 	free(g);
 	return r;
@@ -347,7 +387,7 @@ void *shared_host(uint64_t addr)
 
 	pthread_mutex_lock(&shared_lock);
 	g = (struct region *)ranges_find(shared_map, addr);
-	host = g ? g->twin.mem + (addr - g->twin.addr) : NULL;
+	host = !g ? NULL : g->bo.handle ? (void *)addr : g->twin.mem + (addr - g->twin.addr);
 	pthread_mutex_unlock(&shared_lock);
 	return host;
 }

@@ -17,7 +17,8 @@
  * Managed memory is the program's only while devices are idle (CONCURRENT_MANAGED_ACCESS is 0), so it needs no such thread.
  *
  * Changes are found by comparing with a shadow, at both ends (lib/twin.h): write protection would make system calls into such
- * memory fail, must share the program's SIGSEGV handler, and sees nothing of a GPU's writes.
+ * memory fail, must share the program's SIGSEGV handler, and sees nothing of a GPU's writes. Through /dev/rgpuN the module tells
+ * which pages of managed memory the program wrote, and at this end there is neither shadow nor comparing for them.
  */
 struct shared {
 	struct block block; /* first. BLOCK_MANAGED or BLOCK_MAPPED, at the device address */

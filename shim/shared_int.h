@@ -6,10 +6,14 @@
 #include <pthread.h>
 #include "lib/twin.h"
 #include "shim/shared.h"
+#include "shim/transport.h"
 
 struct region {
-	struct range range;  /* first: device addresses, whole granules */
-	struct twin twin;    /* of a mirror no more than there is of the program's memory */
+	struct range range; /* first: device addresses, whole granules */
+	struct twin twin;   /* of a mirror no more than there is of the program's memory; tracked memory by its second map */
+	struct rgpu_bo bo;  /* handle 0: none. Tracked: the module knows what the program wrote, and there is no shadow */
+	uint64_t *
+		dirty; /* of tracked memory: a bit per page that was written and is not sent yet; behind it, as many as scratch */
 	struct space *space; /* small pieces; NULL: one block has it all */
 	unsigned blocks;
 	bool managed, mirror, variable;

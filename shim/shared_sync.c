@@ -125,13 +125,36 @@ static int send_slot(struct rgpu_session *s, struct rgpu_lane *l, struct slot *s
 	return rgpu_send(&c);
 }
 
+/* Of tracked memory whole pages: the program wrote them while no device could. */
+static size_t changes(struct region *g, uint64_t *at, struct twin_line *out, size_t room)
+{
+	return g->dirty ? twin_pages(&g->twin, g->dirty, at, out, room) : twin_changes(&g->twin, at, out, room);
+}
+
+/* Bits of what was written are added to those that a call before did not get to send. */
+static int ask_dirty(struct rgpu_session *s, struct region *g)
+{
+	size_t words = (g->twin.bytes / TWIN_PAGE + 63) / 64;
+
+	if (!g->dirty)
+		return 0;
+	if (rgpu_transport_bo_dirty(s->transport, &g->bo, g->dirty + words))
+		return session_fail(s, rgpu_transport_why(s->transport));
+	for (size_t i = 0; i < words; i++)
+		g->dirty[i] |= g->dirty[words + i];
+	return 0;
+}
+
 /* A few changes travel in the record, more of them through staging slots. */
 static int push_region(struct rgpu_session *s, struct region *g, bool unordered)
 {
 	struct twin_line few[INLINE_LINES];
 	uint64_t at = 0;
-	size_t n = twin_changes(&g->twin, &at, few, INLINE_LINES);
-	int r = n ? send_inline(s, few, n, unordered) : 0;
+	int r = ask_dirty(s, g);
+	size_t n = r ? 0 : changes(g, &at, few, INLINE_LINES);
+
+	if (n)
+		r = send_inline(s, few, n, unordered);
 
 	while (!r && at < g->twin.bytes) {
 		struct rgpu_lane *l = session_lane(s, &r);
@@ -139,7 +162,7 @@ static int push_region(struct rgpu_session *s, struct region *g, bool unordered)
 
 		if (!slot)
 			return r;
-		n = twin_changes(&g->twin, &at, (struct twin_line *)slot->mem, SLOT_LINES);
+		n = changes(g, &at, (struct twin_line *)slot->mem, SLOT_LINES);
 		if (n)
 			r = send_slot(s, l, slot, n, unordered);
 	}

@@ -158,6 +158,22 @@ int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, vo
 	return err ? err : t->ops->bo_map(t, bo, at);
 }
 
+int rgpu_transport_bo_track(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
+{
+	int err = ours(t);
+
+	if (!err && !t->ops->bo_track)
+		return transport_why(-ENOTSUP, "this transport does not track writes");
+	return err ? err : t->ops->bo_track(t, bo, at);
+}
+
+int rgpu_transport_bo_dirty(struct rgpu_transport *t, const struct rgpu_bo *bo, uint64_t *bits)
+{
+	int err = ours(t);
+
+	return err ? err : t->ops->bo_dirty(t, bo, bits);
+}
+
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel)
 {
 	int err = ours(t);

@@ -71,6 +71,12 @@ int rgpu_transport_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rg
 void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo);
 /* The same memory at @at, too, in place of what is mapped there. The caller unmaps it, before the object is destroyed. */
 int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
+/*
+ * As bo_map, and writes there are tracked by page: bo_dirty fills @bits, one per page of the machine, in whole words: 1 for each
+ * page that was written there since it last told. -ENOTSUP: not with this transport or module.
+ */
+int rgpu_transport_bo_track(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
+int rgpu_transport_bo_dirty(struct rgpu_transport *t, const struct rgpu_bo *bo, uint64_t *bits);
 
 /* The proxy sleeps (p->sq_event): wake it. */
 int rgpu_transport_kick(struct rgpu_transport *t, uint32_t channel);

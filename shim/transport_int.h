@@ -15,6 +15,9 @@ struct transport_ops {
 	int (*bo_create)(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out);
 	void (*bo_destroy)(struct rgpu_transport *t, struct rgpu_bo *bo);
 	int (*bo_map)(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
+	/* NULL both: no tracking. */
+	int (*bo_track)(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
+	int (*bo_dirty)(struct rgpu_transport *t, const struct rgpu_bo *bo, uint64_t *bits);
 	int (*kick)(struct rgpu_transport *t, uint32_t channel);
 	int (*wait)(struct rgpu_transport *t, uint32_t channel, int timeout_ms);
 	int (*control)(struct rgpu_transport *t, uint32_t op, void *data, uint32_t len, uint32_t room);

@@ -240,6 +240,25 @@ static int kmod_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void 
 	return 0;
 }
 
+static int kmod_bo_track(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
+{
+	if (mmap(at, bo->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, of(t)->session, RGPU_MMAP_TRACKED(bo->handle)) ==
+	    at)
+		return 0;
+	/* ENOENT: a module that does not have it. */
+	return transport_why(errno == ENOENT ? -ENOTSUP : -errno, "cannot track writes to a buffer object: %s", strerror(errno));
+}
+
+static int kmod_bo_dirty(struct rgpu_transport *t, const struct rgpu_bo *bo, uint64_t *bits)
+{
+	struct rgpu_bo_dirty d = {
+		.size = sizeof(d), .handle = bo->handle, .pages = bo->bytes / sysconf(_SC_PAGESIZE), .bitmap = (uint64_t)bits};
+
+	if (!ioctl(of(t)->session, RGPU_IOC_BO_DIRTY, &d))
+		return 0;
+	return transport_why(-errno, "cannot ask what was written: %s", strerror(errno));
+}
+
 static int kmod_kick(struct rgpu_transport *t, uint32_t channel)
 {
 	struct rgpu_channel_ref ref = {.size = sizeof(ref), .channel = channel};
@@ -361,6 +380,8 @@ static const struct transport_ops kmod_ops = {
 	.bo_create = kmod_bo_create,
 	.bo_destroy = kmod_bo_destroy,
 	.bo_map = kmod_bo_map,
+	.bo_track = kmod_bo_track,
+	.bo_dirty = kmod_bo_dirty,
 	.kick = kmod_kick,
 	.wait = kmod_wait,
 	.control = kmod_control,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module's paths in instructions, beside an eventfd's: for a guest with one processor whose clock counts them (scripts/vm --icount). */
+/* The module's paths in instructions, beside an eventfd's: for a guest with one processor whose clock counts them (scripts/vm
+ * --icount). */
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -21,8 +22,8 @@ static void must(bool good, const char *what)
 }
 
 /*
- * Under -icount shift=0 the time stamp counter advances by one with each instruction, of whatever process, in user space and kernel.
- * Per call, after some that warm up.
+ * Under -icount shift=0 the time stamp counter advances by one with each instruction, of whatever process, in user space and
+ * kernel. Per call, after some that warm up.
  */
 static double instructions(void (*call)(void))
 {
@@ -90,7 +91,7 @@ static int fd, sfd;
 /* Answers control requests with what they brought. */
 static void control_peer(void)
 {
-	struct pollfd pfd = { .fd = p.ctl, .events = POLLIN };
+	struct pollfd pfd = {.fd = p.ctl, .events = POLLIN};
 	struct request r;
 
 	for (;;) {
@@ -110,8 +111,8 @@ static void control_round(void)
 
 static void doorbell_peer(void)
 {
-	struct pollfd pfd = { .fd = sfd, .events = POLLIN };
-	struct rgpu_kicked k = { .size = sizeof(k) };
+	struct pollfd pfd = {.fd = sfd, .events = POLLIN};
+	struct rgpu_kicked k = {.size = sizeof(k)};
 
 	for (;;) {
 		poll(&pfd, 1, -1);

@@ -107,9 +107,12 @@ static void solve(void)
 	printf("managed: solved in %d steps\n", steps);
 }
 
-int main(void)
+/* With an argument, no variables. */
+int main(int argc, char **argv)
 {
-	variables();
+	(void)argv;
+	if (argc == 1)
+		variables();
 	solve();
 	return 0;
 }

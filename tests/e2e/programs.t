@@ -15,6 +15,11 @@ passes "runtime: two processes share memory, a pool and an event" $(gpu) $E2E/ip
 passes "runtime: arrays, textures and surfaces" $(gpu) $E2E/texture
 passes "runtime: kernels on the host's memory: page-locked, registered, managed" $(gpu) $E2E/zerocopy
 passes "runtime: __managed__ variables, and a solver in managed memory" $(gpu) $E2E/managed
+# Through the device, the module's page faults tell what a program wrote; directly, comparing does.
+passes "runtime: the solver alone" env RGPU_TRACE_ROUNDTRIPS=1 $(gpu) $E2E/managed solver
+compared=$(sed -n 's/^rgpu: \([0-9]*\) bytes of shared memory compared$/\1/p' "$tmp/out")
+[ -n "$compared" ] && { [ $TRANSPORT = kmod ] && [ "$compared" -eq 0 ] || { [ $TRANSPORT = direct ] && [ "$compared" -gt 0 ]; }; }
+result $? "… for which $compared bytes were compared" || diag <"$tmp/out"
 passes "runtime: graphs, captured and by hand, replayed" $(gpu) $E2E/graphs
 passes "runtime: tensor maps and bulk tensor copies" $(gpu) $E2E/tensormap
 passes "cuBLAS: sgemm" $(gpu) $E2E/sgemm

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the machine does to us with everything open: sleep, processors that go, memory that runs short, a device or module removed. */
+/* What the machine does to us with everything open: sleep, processors that go, memory that runs short, a device or module
+ * removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -343,7 +344,8 @@ static void group_short(void)
 	s = proxy_attach(&p, r.session);
 	proxy_reply(&p, r.id, 0, NULL, 0);
 	waitpid(pid, &status, 0);
-	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "pinned memory beyond it is ENOMEM, and what is given back can be had");
+	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	       "pinned memory beyond it is ENOMEM, and what is given back can be had");
 	f = open(GROUP "/small/memory.events", O_RDONLY);
 	ok(f >= 0 && read(f, events, sizeof(events) - 1) > 0 && strstr(events, "oom_kill 0"), "nobody was shot");
 	close(f);
