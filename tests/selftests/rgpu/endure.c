@@ -233,9 +233,9 @@ static void processors_go(void)
 		return;
 	}
 	open_everything();
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 3; i++)
 		good += !put(path, "0") && traffic_flows() && !put(path, "1") && traffic_flows();
-	is_int(good, 5, "a processor goes and comes five times, and bytes flow");
+	is_int(good, 3, "a processor goes and comes three times, and bytes flow");
 	all_goes_on("after it");
 	close_everything();
 }
@@ -272,7 +272,7 @@ static void memory_short(void)
 	open_everything();
 	snprintf(n, sizeof(n), "%ld", free_kib() - (150 << 10));
 	is_int(put(keep, n), 0, "memory is short: %s KiB are to stay free", n);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 3; i++) {
 		__u32 h;
 		char *m;
 
@@ -288,7 +288,7 @@ static void memory_short(void)
 		app_bo_destroy(fd, h);
 	}
 	put(keep, before);
-	is_int(good, 5, "buffer objects come and go, and bytes flow");
+	is_int(good, 3, "buffer objects come and go, and bytes flow");
 	all_goes_on("after it");
 	close_everything();
 }
