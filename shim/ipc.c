@@ -217,21 +217,20 @@ static struct piece *at(CUdeviceptr ptr, bool of_pool)
 int ipc_close(struct rgpu_call *c, CUdeviceptr ptr, bool of_pool)
 {
 	struct piece *p;
-	bool last;
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&lock);
 	p = at(ptr, of_pool);
-	last = p && p->opens == 1;
 	pthread_mutex_unlock(&lock);
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Its addresses are given to others at once. */
-	if (last)
-		r = sync_devices(c->session);
+	/* Its addresses may be given to others at once: which close is the last one is not known before. */
+	r = sync_devices(c->session);
 	pthread_mutex_lock(&lock);
 	p = at(ptr, of_pool);
-	if (p && !--p->opens)
+	if (!p)
+		r = CUDA_ERROR_INVALID_VALUE; /* another thread closed it meanwhile */
+	else if (!--p->opens)
 		leave(p);
 	pthread_mutex_unlock(&lock);
 	return r;
