@@ -138,7 +138,7 @@ void srv_UNLEASE(struct srv_call *c)
 	mine = ranges_drop(&s->leases, a.addr, a.bytes, SRV_RANGE_LEASE, &e);
 	pthread_rwlock_unlock(&s->ranges_lock);
 	if (mine) {
-		share_withdraw(a.addr);
+		share_withdraw(SHARE_MEMORY, a.addr);
 		srv_fail(c, drv_cuda.cuMemUnmap(a.addr, a.bytes));
 		atomic_fetch_sub(&s->device[e.device].used, a.bytes);
 		quota_give(s->device[e.device].list_index, a.bytes);
@@ -259,6 +259,12 @@ static void drop(struct srv_session *s, enum rgpu_kind kind, void *real)
 		array_drop(s, real);
 	if (kind == KIND_linkstate)
 		link_drop(real);
+	if (kind == KIND_event) {
+		/* With the lock: a call that found it just before has offered it by now. */
+		pthread_mutex_lock(&s->events_lock);
+		share_withdraw(SHARE_EVENT, (uintptr_t)real);
+		pthread_mutex_unlock(&s->events_lock);
+	}
 }
 
 static void forget(struct srv_session *s, uint64_t ctx)

@@ -158,8 +158,14 @@ void srv_cuIpcGetEventHandle(struct srv_call *c)
 	CUresult status;
 	void *event;
 
-	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx) || !srv_use(c, KIND_event, a.hEvent, &event))
+	if (!srv_body(c, &a, sizeof(a)) || !srv_enter(c, a.ctx))
 		return;
+	/* With the lock: who destroys it meanwhile withdraws it afterwards. */
+	pthread_mutex_lock(&c->session->events_lock);
+	if (!srv_use(c, KIND_event, a.hEvent, &event)) {
+		pthread_mutex_unlock(&c->session->events_lock);
+		return;
+	}
 	status = drv_cuda.cuIpcGetEventHandle ? drv_cuda.cuIpcGetEventHandle(&h, event) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!status) {
 		_Static_assert(sizeof(h) == sizeof(item.data), "an event's handle has 64 bytes");
@@ -167,6 +173,7 @@ void srv_cuIpcGetEventHandle(struct srv_call *c)
 		if (share_offer((uintptr_t)event, &item, -1, (uint8_t *)r.name))
 			status = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	pthread_mutex_unlock(&c->session->events_lock);
 	srv_fail(c, status);
 	srv_answer(c, &r, sizeof(r));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "api/hello.h"
 #include "lib/log.h"
+#include "server/share.h"
 
 struct srv_lane_state {
 	struct srv_session *session;
@@ -168,8 +169,10 @@ bool srv_take(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **r
 		slot->handle = 0;
 	}
 	pthread_mutex_unlock(&s->handles_lock);
-	if (kind == KIND_event)
+	if (kind == KIND_event) {
+		share_withdraw(SHARE_EVENT, (uintptr_t)old.real);
 		pthread_mutex_unlock(&s->events_lock);
+	}
 	if (!old.handle)
 		return bad_handle(c, kind);
 	if (kind == KIND_stream)

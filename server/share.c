@@ -67,16 +67,22 @@ static socklen_t address_of(struct sockaddr_un *a, const uint8_t half[HALF])
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
-/* The other side runs as the same user as we, and does not keep us waiting. */
-static bool trust(int sock)
+/* The other side does not keep us waiting, not even in connect(). */
+static bool hurry(int sock)
 {
 	struct timeval t = {.tv_sec = PATIENCE};
+
+	return !setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) &&
+	       !setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+/* The other side runs as the same user as we. */
+static bool trust(int sock)
+{
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
-	return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid() &&
-	       !setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) &&
-	       !setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid();
 }
 
 static bool send_reply(int sock, struct reply *r, int fd)
@@ -124,7 +130,7 @@ static void serve(int sock)
 	struct request q;
 	struct reply r = {.err = ENOENT};
 
-	if (!trust(sock) || recv(sock, &q, sizeof(q), 0) != sizeof(q) || q.version != VERSION)
+	if (!trust(sock) || !hurry(sock) || recv(sock, &q, sizeof(q), 0) != sizeof(q) || q.version != VERSION)
 		return;
 	q.key_id[sizeof(q.key_id) - 1] = 0;
 	pthread_mutex_lock(&lock);
@@ -186,11 +192,11 @@ static int start(void)
 }
 
 /* With the lock. NULL: no memory, or no random numbers. */
-static struct offer *offer_of(uint64_t owner)
+static struct offer *offer_of(enum share_kind kind, uint64_t owner)
 {
 	struct offer *o = offers;
 
-	while (o && o->owner != owner)
+	while (o && !(o->owner == owner && o->item.kind == kind))
 		o = o->next;
 	if (o)
 		return o;
@@ -200,6 +206,7 @@ static struct offer *offer_of(uint64_t owner)
 		return NULL;
 	}
 	o->owner = owner;
+	o->item.kind = kind;
 	o->fd = -1;
 	o->next = offers;
 	offers = o;
@@ -215,7 +222,7 @@ int share_offer(uint64_t owner, const struct share_item *item, int fd, uint8_t n
 		return -errno;
 	pthread_mutex_lock(&lock);
 	err = start();
-	o = err ? NULL : offer_of(owner);
+	o = err ? NULL : offer_of(item->kind, owner);
 	if (o) {
 		if (o->fd >= 0)
 			close(o->fd);
@@ -230,12 +237,12 @@ int share_offer(uint64_t owner, const struct share_item *item, int fd, uint8_t n
 	return o ? 0 : err ? err : -ENOMEM;
 }
 
-void share_withdraw(uint64_t owner)
+void share_withdraw(enum share_kind kind, uint64_t owner)
 {
 	struct offer **at, *o = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (at = &offers; *at && (*at)->owner != owner; at = &(*at)->next)
+	for (at = &offers; *at && !((*at)->owner == owner && (*at)->item.kind == kind); at = &(*at)->next)
 		;
 	if (*at) {
 		o = *at;
@@ -269,7 +276,9 @@ int share_find(const uint8_t name[SHARE_NAME], struct share_item *item, int *fd)
 		return -errno;
 	memcpy(q.secret, name + HALF, HALF);
 	memcpy(q.key_id, key, sizeof(key));
-	if (connect(sock, (struct sockaddr *)&a, address_of(&a, name)))
+	if (!hurry(sock))
+		err = -errno;
+	else if (connect(sock, (struct sockaddr *)&a, address_of(&a, name)))
 		err = errno == ECONNREFUSED ? -ENOENT : -errno;
 	else if (!trust(sock))
 		err = -ENOENT;

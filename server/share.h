@@ -24,11 +24,11 @@ struct share_item {
 void share_init(const char *key_id);
 
 /*
- * Offers it, as long as this process lives or until it is withdrawn. What @owner (of the session's own numbers) offers again
- * keeps its name. @fd is duplicated; −1: none. 0 or -errno.
+ * Offers it, as long as this process lives or until it is withdrawn. What @owner (a number of the session's own, among things of
+ * that kind) offers again keeps its name. @fd is duplicated; −1: none. 0 or -errno.
  */
 int share_offer(uint64_t owner, const struct share_item *item, int fd, uint8_t name[SHARE_NAME]);
-void share_withdraw(uint64_t owner);
+void share_withdraw(enum share_kind kind, uint64_t owner); /* nothing happens when it offers nothing */
 
 bool share_is_ours(const uint8_t name[SHARE_NAME]); /* this process offers it */
 /*

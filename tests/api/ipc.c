@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Memory, pools and events that two client processes of one server share, and what another client's key is refused. */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "server/share.h"
 #include "tests/api/serve.h"
 
 #define MIB   (1ull << 20)
 #define TYPE  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 #define WORDS 64
+#define NAME  8 /* where a handle has the name of what it is of: shim/token.h */
 
 static CUmemAllocationProp prop = {
 	.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -422,6 +425,53 @@ static void event(int sock, struct message *m)
 	must(cuEventDestroy(e));
 }
 
+/* What the worker says of the name in a handle to a process of another key: -EACCES while it is offered. */
+static int offered(const void *handle)
+{
+	struct share_item item;
+	int fd, err = share_find((const uint8_t *)handle + NAME, &item, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Nothing is offered longer than it lives: else a program that shares one event after another fills the worker. */
+static void withdrawn(void)
+{
+	CUmemGenericAllocationHandle h;
+	CUmemFabricHandle memory;
+	CUipcEventHandle a, b;
+	CUcontext before, c;
+	CUevent e;
+
+	share_init("nobody");
+	must(cuCtxGetCurrent(&before));
+	must(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	must(cuIpcGetEventHandle(&a, e));
+	must(cuIpcGetEventHandle(&b, e));
+	ok(!memcmp(&a, &b, sizeof(a)), "an event keeps its name");
+	is_int(offered(&a), -EACCES, "… and is offered while it lives");
+	b.reserved[NAME + SHARE_NAME - 1] ^= 1;
+	is_int(offered(&b), -ENOENT, "who knows where it is but not its secret gets nothing");
+	must(cuEventDestroy(e));
+	must(cuCtxSynchronize());
+	is_int(offered(&a), -ENOENT, "a destroyed event is not offered any more");
+	must(cuCtxCreate_v4(&c, NULL, 0, 0));
+	must(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	must(cuIpcGetEventHandle(&a, e));
+	must(cuCtxDestroy(c));
+	must(cuCtxSetCurrent(before));
+	must(cuCtxSynchronize());
+	is_int(offered(&a), -ENOENT, "nor is an event whose context was destroyed");
+	must(cuMemCreate(&h, 2 * MIB, &prop, 0));
+	must(cuMemExportToShareableHandle(&memory, h, CU_MEM_HANDLE_TYPE_FABRIC, 0));
+	is_int(offered(&memory), -EACCES, "memory is offered while it lives");
+	must(cuMemRelease(h));
+	must(cuCtxSynchronize());
+	is_int(offered(&memory), -ENOENT, "… and not longer");
+}
+
 int main(void)
 {
 	struct message m = {0};
@@ -449,6 +499,7 @@ int main(void)
 	}
 	put(apart, &m, -1);
 	ok(ended_well(strange), "another client's key opens none of it");
+	withdrawn();
 	is_cu(cuIpcGetMemHandle(&m.mem, first), CUDA_SUCCESS);
 	return tap_done();
 }

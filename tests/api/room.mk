@@ -32,8 +32,13 @@ API_TEST_NEEDS := $(B)/bin/rgpu-server $(B)/lib/libsoftgpu.so $(B)/lib/libsoftcu
 
 $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve.h $(B)/lib/libcublas.so.13 | $(API_GEN) $(API_TEST_NEEDS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libcublas.so.13 \
-		-l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' -lpthread -lm
+	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< $(API_TEST_WITH) -L$(B)/lib \
+		-l:libcublas.so.13 -l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' $(API_TEST_LIBS) -lpthread -lm
+
+# It asks a worker what it offers.
+$(B)/tests/api-ipc: API_TEST_WITH = $(B)/server/share.o $(B)/lib/log.o
+$(B)/tests/api-ipc: API_TEST_LIBS = -lcrypto
+$(B)/tests/api-ipc: $(B)/server/share.o $(B)/lib/log.o
 
 $(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx $(addprefix tests/softgpu/,drv_array.c drv_texture.c texture.h texture_ref.h)
 
