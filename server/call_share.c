@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "server/quota.h"
 #include "server/session.h"
 #include "server/share.h"
 
@@ -108,9 +109,14 @@ static CUresult import(struct srv_session *s, const struct share_item *item, int
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!drv_cuda.cuMemImportFromShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	p = phys_new(*device, item->bytes, true);
-	if (!p)
+	/* It would stay here when the session that made it has let it go: what it may use is counted for both. */
+	if (!quota_take(item->device, item->bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	p = phys_new(*device, item->bytes, true);
+	if (!p) {
+		quota_give(item->device, item->bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	r = drv_cuda.cuMemImportFromShareableHandle(&p->real, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 	if (r) {
 		phys_put(s, p);

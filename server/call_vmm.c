@@ -23,10 +23,9 @@ void phys_put(struct srv_session *s, struct srv_phys *p)
 	if (--p->refs)
 		return;
 	share_withdraw(SHARE_MEMORY, (uintptr_t)p);
-	if (!p->imported) {
+	if (!p->imported)
 		atomic_fetch_sub(&s->device[p->device].used, p->bytes);
-		quota_give(s->device[p->device].list_index, p->bytes);
-	}
+	quota_give(s->device[p->device].list_index, p->bytes);
 	free(p);
 }
 

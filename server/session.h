@@ -87,7 +87,7 @@ struct srv_phys {
 	CUmemGenericAllocationHandle real;
 	uint64_t bytes;
 	unsigned device, refs;
-	bool imported; /* another session's memory, on whose account it is */
+	bool imported; /* another session's memory, in whose figures it is; limits count it here, too */
 };
 
 struct srv_device {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much device memory this program can have: prints "total T free F got G of it again A arrays R", in MiB.
+ * How much device memory this program can have: prints "total T free F got G of it again A arrays R imported I", in MiB.
  * Usage: quota_drv [wait]: holds what it got until its standard input ends.
  */
 #include <cuda.h>
@@ -40,10 +40,38 @@ static unsigned arrays(void)
 	return n * (STEP / MIB);
 }
 
+/* Memory that is let go where it was made stays with who imported it, be it the same program: it is nobody's gift. */
+static unsigned imported(void)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+	};
+	CUmemGenericAllocationHandle made, in[MAX];
+	CUmemFabricHandle name;
+	CUresult r = CUDA_SUCCESS;
+	unsigned n = 0;
+
+	while (n < 100 && !(r = cuMemCreate(&made, STEP, &prop, 0))) {
+		DR(cuMemExportToShareableHandle(&name, made, CU_MEM_HANDLE_TYPE_FABRIC, 0));
+		r = cuMemImportFromShareableHandle(&in[n], &name, CU_MEM_HANDLE_TYPE_FABRIC);
+		DR(cuMemRelease(made));
+		if (r)
+			break;
+		n++;
+	}
+	if (r && r != CUDA_ERROR_OUT_OF_MEMORY)
+		die("memory that is imported: %d", r);
+	for (unsigned i = 0; i < n; i++)
+		DR(cuMemRelease(in[i]));
+	return n * (STEP / MIB);
+}
+
 int main(int argc, char **argv)
 {
 	size_t total, free_bytes, all;
-	unsigned n, again, in_arrays;
+	unsigned n, again, in_arrays, in_imports;
 	CUdevice dev;
 	CUcontext ctx;
 
@@ -57,6 +85,7 @@ int main(int argc, char **argv)
 	if (all != total)
 		die("cuMemGetInfo says %zu bytes, cuDeviceTotalMem %zu", all, total);
 	in_arrays = arrays(); /* first: what is leased for allocations stays leased */
+	in_imports = imported();
 	n = fill();
 	if (argc > 1) {
 		printf("total %zu free %zu got %u\n", (size_t)(total / MIB), (size_t)(free_bytes / MIB), n);
@@ -70,7 +99,7 @@ int main(int argc, char **argv)
 		DR(cuMemFree(got[i]));
 	DR(cuCtxSynchronize());
 	again = fill();
-	printf("total %zu free %zu got %u of it again %u arrays %u\n", (size_t)(total / MIB), (size_t)(free_bytes / MIB), n,
-	       again, in_arrays);
+	printf("total %zu free %zu got %u of it again %u arrays %u imported %u\n", (size_t)(total / MIB),
+	       (size_t)(free_bytes / MIB), n, again, in_arrays, in_imports);
 	return 0;
 }
