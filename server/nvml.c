@@ -14,14 +14,17 @@
 #include "server/spawn.h"
 
 #define ANSWER_MS 10000 /* NVML's start is in it */
-#define REST_MS	  30000 /* after a failure */
+#define REST_MS                                                                                                                  \
+	30000 /* after a failure; twice as long after each further one, so that a log does not fill for pages that ask on */
+#define REST_MAX 600000
 
 static struct {
 	pthread_mutex_t lock;
 	int sock;
 	pid_t pid;
+	int rest_ms;
 	int64_t rest_until;
-} me = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1};
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1, .rest_ms = REST_MS};
 
 static void stop(void)
 {
@@ -83,6 +86,7 @@ ssize_t nvml_request(const char *lib, const struct nvml_ask *ask, void *buf, uin
 		n = exchange(ask, answer, sizeof(answer));
 	if (n > 0) {
 		n--;
+		me.rest_ms = REST_MS;
 		if (n > room)
 			n = room;
 		memcpy(buf, answer + 1, n);
@@ -90,7 +94,8 @@ ssize_t nvml_request(const char *lib, const struct nvml_ask *ask, void *buf, uin
 		rgpu_note("%s does not answer: %s; temperature, power and the like are not known", lib,
 			  n == -ETIMEDOUT ? "it hangs" : "it cannot be loaded or failed, see above");
 		stop();
-		me.rest_until = rgpu_deadline(REST_MS);
+		me.rest_until = rgpu_deadline(me.rest_ms);
+		me.rest_ms = 2 * me.rest_ms < REST_MAX ? 2 * me.rest_ms : REST_MAX;
 		n = -EAGAIN;
 	}
 	pthread_mutex_unlock(&me.lock);
@@ -101,5 +106,7 @@ void nvml_stop(void)
 {
 	pthread_mutex_lock(&me.lock);
 	stop();
+	/* A thread that asks on would leave the process that begins anew a child that it does not know of. */
+	me.rest_until = INT64_MAX;
 	pthread_mutex_unlock(&me.lock);
 }

@@ -31,7 +31,7 @@ int nvml_process(int fd, const char *lib);
  */
 ssize_t nvml_request(const char *lib, const struct nvml_ask *ask, void *buf, uint32_t room);
 
-/* Ends the child, if there is one. */
+/* Ends the child, if there is one; there is no further one. */
 void nvml_stop(void);
 
 #endif

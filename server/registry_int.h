@@ -19,6 +19,10 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
  * not 0. That, or -ENOMEM. */
 int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg);
 
+/* Of each device the share of the last moments in which it worked, per cent, as TELEMETRY has it; RGPU_TELEMETRY_NONE: not known.
+ */
+void registry_busy(struct registry *r, uint32_t busy[DEVICES_MAX]);
+
 struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
 void registry_list(struct registry *r, struct ses *s);				     /* takes one */
 

@@ -102,11 +102,13 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
 ssize_t registry_stats(struct registry *r, const struct asker *a, uint8_t **out)
 {
 	struct picture p = {.a = a, .ndev = r->devices->n};
+	uint32_t busy[DEVICES_MAX];
 	ssize_t n;
 
+	registry_busy(r, busy);
 	for (unsigned i = 0; i < p.ndev; i++) {
 		p.dev[i].mem_total = r->devices->mem_total[i];
-		p.dev[i].utilization = 0xffffffff;
+		p.dev[i].utilization = busy[i];
 	}
 	n = registry_each(r, add, &p);
 	if (!n)

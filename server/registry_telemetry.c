@@ -205,6 +205,12 @@ static const char *branch(uint32_t cuda)
 	return "0";
 }
 
+/* One session's share is rounded by itself: the sum of many may be above. */
+static uint32_t percent(uint32_t busy)
+{
+	return busy > 100 ? 100 : busy;
+}
+
 /* What a CPU has of it: its use, and memory. */
 static int soft_facts(struct registry *r, const struct rgpu_telemetry_ask *ask, struct fact_list *l)
 {
@@ -220,9 +226,8 @@ static int soft_facts(struct registry *r, const struct rgpu_telemetry_ask *ask, 
 	err = look(r, &v);
 	if (!err) {
 		uint64_t used = v.dev[ask->device].mem;
-		uint32_t busy = v.dev[ask->device].busy;
 
-		fact_number(l, FACT_UTIL_GPU, busy > 100 ? 100 : busy);
+		fact_number(l, FACT_UTIL_GPU, percent(v.dev[ask->device].busy));
 		fact_number(l, FACT_MEM_TOTAL, total);
 		fact_number(l, FACT_MEM_RESERVED, 0);
 		fact_number(l, FACT_MEM_USED, used);
@@ -234,19 +239,58 @@ static int soft_facts(struct registry *r, const struct rgpu_telemetry_ask *ask, 
 	return err;
 }
 
-/* Without NVML there is still what the sessions have leased. */
+static ssize_t ask_facts(struct registry *r, uint32_t what, uint32_t device, void *buf)
+{
+	struct nvml_ask q = {.what = what};
+
+	memcpy(q.uuid, uuid_of(r->devices, device), sizeof(q.uuid));
+	return nvml_request(r->opts->nvml, &q, buf, RGPU_CONTROL_MAX);
+}
+
+/* Without NVML there is still what the driver said of the device. */
 static int genuine_facts(struct registry *r, const struct rgpu_telemetry_ask *ask, struct fact_list *l)
 {
-	struct nvml_ask q = {.what = ask->what};
-	ssize_t n;
+	ssize_t n = ask_facts(r, ask->what, ask->device, l->buf);
 
-	memcpy(q.uuid, uuid_of(r->devices, ask->device), sizeof(q.uuid));
-	n = nvml_request(r->opts->nvml, &q, l->buf, l->room);
 	if (n >= 0)
 		l->len = n;
 	else if (ask->what == RGPU_TELEMETRY_LIVE)
 		fact_number(l, FACT_MEM_TOTAL, r->devices->mem_total[ask->device]);
 	return 0;
+}
+
+/* The number in a list of facts, or RGPU_TELEMETRY_NONE. */
+static uint32_t number_in(const uint8_t *buf, ssize_t len, enum nvml_fact id)
+{
+	struct rgpu_telemetry_fact f;
+	uint64_t value;
+
+	for (ssize_t at = 0; len - at >= (ssize_t)sizeof(f); at += (f.len + 7) / 8 * 8) {
+		memcpy(&f, buf + at, sizeof(f));
+		at += sizeof(f);
+		if (f.id != id || f.status || f.len != sizeof(value) || len - at < f.len)
+			continue;
+		memcpy(&value, buf + at, sizeof(value));
+		return value;
+	}
+	return RGPU_TELEMETRY_NONE;
+}
+
+void registry_busy(struct registry *r, uint32_t busy[DEVICES_MAX])
+{
+	struct asker nobody = {.link = NULL};
+	struct view v = {.a = &nobody};
+	uint8_t buf[RGPU_CONTROL_MAX];
+	int err = soft(r) ? look(r, &v) : 0;
+
+	for (uint32_t d = 0; d < r->devices->n; d++) {
+		if (soft(r))
+			busy[d] = err ? RGPU_TELEMETRY_NONE : percent(v.dev[d].busy);
+		else
+			busy[d] = number_in(buf, ask_facts(r, RGPU_TELEMETRY_LIVE, d, buf), FACT_UTIL_GPU);
+	}
+	free(v.list);
+	free(v.worker);
 }
 
 ssize_t registry_telemetry(struct registry *r, const struct asker *a, const struct rgpu_telemetry_ask *ask, uint8_t **out)

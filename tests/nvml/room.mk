@@ -13,5 +13,7 @@ $(NVML_TESTS:%=$(B)/tests/nvml-%): $(B)/tests/nvml-%: tests/nvml/%.c tests/nvml/
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include $(LDFLAGS) -o $@ $< -L$(B)/lib -l:libnvidia-ml.so.1 -l:libcuda.so.1 \
 		-Wl,-rpath,'$$ORIGIN/../lib' -ldl
 
-UNIT_TESTS += $(NVML_TESTS:%=$(B)/tests/nvml-%)
+tests/nvml/page.t: $(B)/bin/rgpu-server $(B)/tests/libnulldrv.so $(B)/tests/libfake-nvml.so $(B)/lib/libsoftgpu.so
+
+UNIT_TESTS += $(NVML_TESTS:%=$(B)/tests/nvml-%) tests/nvml/page.t
 ALL += $(B)/tests/libfake-nvml.so
