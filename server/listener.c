@@ -246,15 +246,44 @@ static void hear(struct listener *l, struct guest *g)
 	dismiss(g);
 }
 
+/* Whether the new address can be had. In use by us is good: one address and all addresses exclude each other. */
+static bool may_listen(const struct rgpu_addr *now, const struct rgpu_addr *next, char why[RGPU_WHY_MAX])
+{
+	int fd;
+
+	if (!strcmp(now->host, next->host) && now->port == next->port)
+		return true;
+	fd = rgpu_addr_listen(next, NULL, why);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (fd == -EADDRINUSE && now->port == next->port);
+}
+
+/* What is new and can fail is tried: a process that cannot begin would leave the clients without a server. */
+static bool may_begin(const struct server_opts *now, const struct server_opts *next)
+{
+	struct devices d = {0};
+	char why[RGPU_WHY_MAX];
+	int err = 0;
+
+	if (strcmp(now->driver, next->driver) || strcmp(now->blas, next->blas))
+		err = devices_read(next, &d, why);
+	free(d.list);
+	if (!err && may_listen(&now->listen, &next->listen, why))
+		return true;
+	rgpu_err("%s", why);
+	return false;
+}
+
 /* SIGHUP: whether what is configured now can be started with. If not, what is wrong is said, and nothing changes. */
 static bool may_reload(struct listener *l)
 {
 	static struct server_opts fresh;
 
 	rgpu_notify_reloading();
-	if (!server_opts_parse(l->opts->argc, l->opts->argv, &fresh) && !server_opts_keys(&fresh))
+	if (!server_opts_parse(l->opts->argc, l->opts->argv, &fresh) && !server_opts_keys(&fresh) && may_begin(l->opts, &fresh))
 		return true;
-	rgpu_err("the configuration has errors (above): it stays as it was; rgpu-server --check-config shows them");
+	rgpu_err("the configuration has errors (above) and stays as it was");
 	rgpu_notify("READY=1");
 	return false;
 }

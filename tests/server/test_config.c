@@ -194,6 +194,33 @@ static unsigned refused_while_reloading(void)
 	return 9999;
 }
 
+/* What parses, but no server could begin with. */
+static void refused_reload(const char *text, const char *line, const char *says, struct rgpu_ctl *c)
+{
+	char changed[700];
+
+	snprintf(changed, sizeof(changed), "%s%s\n", text, line);
+	write_conf(changed);
+	kill(server, SIGHUP);
+	ok(notified("RELOADING=1\nMONOTONIC_USEC=") && notified("READY=1"), "a reload with \"%s\" ends", line);
+	ok(strstr(read_file(log_path), says), "it says \"%s\"", says);
+	is_int(sessions(c), 1, "and nothing has changed");
+}
+
+static void refused_reloads(const char *text, struct rgpu_ctl *c)
+{
+	struct rgpu_addr any = {"127.0.0.1", 0};
+	char why[RGPU_WHY_MAX], line[64], says[64];
+	uint16_t taken = 0;
+	int fd = rgpu_addr_listen(&any, &taken, why);
+
+	refused_reload(text, "driver = none", "none: no such driver", c);
+	snprintf(line, sizeof(line), "listen = 127.0.0.1:%u", taken);
+	snprintf(says, sizeof(says), "cannot listen on 127.0.0.1:%u", taken);
+	refused_reload(text, line, says, c);
+	close(fd);
+}
+
 static void reload(const char *text)
 {
 	struct rgpu_start start = {.sid = "a session", .epoch = 1, .uid = 1000, .pid = 1, .comm = "a test"};
@@ -223,6 +250,7 @@ static void reload(const char *text)
 	ok(notified("RELOADING=1\nMONOTONIC_USEC=") && notified("READY=1"), "a reload with a bad line ends");
 	ok(strstr(read_file(log_path), "conf:7: grace: never: expected seconds"), "the line is told");
 	is_int(sessions(c), 1, "and nothing has changed");
+	refused_reloads(text, c);
 
 	snprintf(changed, sizeof(changed),
 		 "[server]\nlisten = 127.0.0.1:0\ndriver = stub\nkey = %s\nkey = %s\nstate-dir = %s/state\n", key_path[1],
