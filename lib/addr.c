@@ -176,9 +176,7 @@ int rgpu_addr_connect(const struct rgpu_addr *a, int timeout_ms, char why[RGPU_W
 		return err;
 	rgpu_addr_text(a, text);
 	if (err == -ECONNREFUSED)
-		return rgpu_why(why, err,
-				"cannot reach the server at %.120s: connection refused; is rgpu-server running there and "
-				"listening on that address?",
+		return rgpu_why(why, err, "cannot reach the server at %.120s: connection refused; is rgpu-server running there?",
 				text);
 	return rgpu_why(why, err, "cannot reach the server at %.120s: %s", text, strerror(-err));
 }

@@ -88,9 +88,10 @@ class Guest:
     def argv(self, ports):
         a = self.args
         tcg = self.accel == 'tcg'
-        # Emulation on a busy host is slow, and that is not the kernel's fault: longer watchdogs, but not none.
+        # Emulation on a busy host is slow, and that is not the kernel's fault: longer watchdogs, but not none. The timer's
+        # check at boot counts ticks of the host's time and panics where they come late.
         append = 'console=ttyS0 panic=-1 loglevel=7 mitigations=off random.trust_cpu=on'
-        append += ' watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=180' if tcg else ''
+        append += ' watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=180 no_timer_check' if tcg else ''
         # A debug kernel interprets ACPI's interrupt routing for minutes; the MP tables tell it the same.
         append += ' pci=noacpi' if '-' in a.kernel else ''
         append += ' rgpu.ram' if a.ram else ''
