@@ -14,7 +14,7 @@ void smi_version(const struct smi *smi, FILE *to)
 {
 	const char *nvml = strchr(smi->nvml_version, '.'); /* 13.590.00: CUDA's version, then NVML's */
 
-	fprintf(to, "NVIDIA-SMI version  : 590 (rgpu-smi %s)\n", SMI_VERSION);
+	fprintf(to, "NVIDIA-SMI version  : 590 (rgpu-smi %s)\n", RGPU_VERSION);
 	fprintf(to, "NVML version        : %s\n", nvml ? nvml + 1 : "N/A");
 	fprintf(to, "DRIVER version      : %s\n", *smi->driver_version ? smi->driver_version : "N/A");
 	if (smi->cuda_version)

@@ -7,7 +7,7 @@
 #include "tools/smi/opts.h"
 
 static const char help[] =
-	"RGPU System Management Interface -- v" SMI_VERSION "\n\n"
+	"RGPU System Management Interface -- v" RGPU_VERSION "\n\n"
 	"rgpu-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n\n"
 	"    -h,   --help                Print usage information and exit.\n"
 	"          --version             Print version information and exit.\n\n"

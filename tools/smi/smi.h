@@ -11,8 +11,6 @@
 #include "api/nvml_facts.h"
 #include "lib/why.h"
 
-#define SMI_VERSION "0.1"
-
 struct smi_gpu {
 	unsigned int index, minor;
 	char name[RGPU_NAME_LEN];

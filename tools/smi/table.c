@@ -82,7 +82,7 @@ void smi_table(const struct smi *smi, FILE *to)
 	char date[32], first[40], cuda[16] = "N/A";
 
 	smi_date(smi, date);
-	snprintf(first, sizeof(first), "NVIDIA-SMI 590 (rgpu-smi %s)", SMI_VERSION);
+	snprintf(first, sizeof(first), "NVIDIA-SMI 590 (rgpu-smi %s)", RGPU_VERSION);
 	if (smi->cuda_version)
 		snprintf(cuda, sizeof(cuda), "%u.%u", smi->cuda_version / 1000 % 1000, smi->cuda_version % 1000 / 10);
 	fprintf(to, "%s       \n", date);
