@@ -95,6 +95,8 @@ class Guest:
         # A debug kernel interprets ACPI's interrupt routing for minutes; the MP tables tell it the same.
         append += ' pci=noacpi' if '-' in a.kernel else ''
         append += ' rgpu.ram' if a.ram else ''
+        # Nothing of ext4 or of another processor's is here, and looking for it takes more than a minute when emulated.
+        append += ' systemd.mask=e2scrub_reap.service modprobe.blacklist=kvm_amd,kvm_intel,powernow_k8' if a.root else ''
         share = 'security_model=none,multidevs=remap'
         argv = ['qemu-system-x86_64', '-name', f'rgpu-{self.name}', '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
                 '-accel', ('tcg,thread=single' if a.icount else 'tcg,thread=multi') if tcg else 'kvm', '-cpu', 'max' if tcg else 'host',

@@ -16,7 +16,8 @@ ok()
 	fi
 }
 run() { "$@" >"$tmp/out" 2>&1 </dev/null; status=$?; }
-does() { local what=$1; shift; run "$@"; ok $status "$what"; }
+# Emulated, a step can take minutes: which one it is, is said before.
+does() { local what=$1; shift; echo "# at $SECONDS s: $what"; run "$@"; ok $status "$what"; }
 has() { grep -qE -- "$2" "$tmp/out"; ok $? "$1"; }
 done_testing() { echo "1..$n"; exit $failed; }
 
