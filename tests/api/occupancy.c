@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Occupancy: worked out by the client, or by the server's driver with what the program's function says of shared memory. */
+#include <cuda_occupancy.h>
 #include "lib/occupancy.h"
 #include "tests/api/serve.h"
 
@@ -25,6 +26,73 @@ static void rules(void)
 	is_int(occupancy_of(&d, &f, 512, 0), 0, "but no block of 16 of them");
 	f.threads_block = 64;
 	is_int(occupancy_of(&d, &f, 128, 0), 0, "the function's own bound");
+}
+
+static uint64_t always(void *arg, unsigned threads)
+{
+	(void)threads;
+	return *(const uint64_t *)arg;
+}
+
+/* What the toolkit's header works out for these, which is for programs that want to know without a driver. */
+static bool alike(const cudaOccDeviceProp *p, const struct occupancy_device *d, int regs, uint64_t fixed, uint64_t dynamic)
+{
+	const cudaOccFuncAttributes attributes = {.maxThreadsPerBlock = 1024,
+						  .numRegs = regs,
+						  .sharedSizeBytes = fixed,
+						  .maxDynamicSharedSizeBytes = p->sharedMemPerBlock - fixed,
+						  .numBlockBarriers = 1};
+	const struct occupancy_function f = {1024, regs, fixed};
+	const cudaOccDeviceState state = {.carveoutConfig = -1};
+	int grid, block;
+	unsigned fit;
+
+	for (int threads = 1; threads <= 1024; threads += threads < 66 ? 1 : 31) {
+		cudaOccResult r;
+
+		if (cudaOccMaxActiveBlocksPerMultiprocessor(&r, p, &attributes, &state, threads, dynamic) ||
+		    r.activeBlocksPerMultiprocessor != (int)occupancy_of(d, &f, threads, dynamic))
+			return false;
+	}
+	return !cudaOccMaxPotentialOccupancyBlockSize(&grid, &block, p, &attributes, &state, NULL, dynamic) &&
+	       block == (int)occupancy_best(d, &f, 1024, always, &dynamic, &fit) && grid == (int)fit * p->numSms;
+}
+
+static void as_the_toolkit(void)
+{
+	static const struct {
+		int major, minor, threads, blocks, shared, most, reserved;
+	} devices[] = {
+		{7, 0, 2048, 32, 98304, 98304, 0},	 {7, 5, 1024, 16, 65536, 65536, 0},
+		{8, 0, 2048, 32, 167936, 166912, 1024},	 {8, 6, 1536, 16, 102400, 101376, 1024},
+		{8, 9, 1536, 24, 102400, 101376, 1024},	 {9, 0, 2048, 32, 233472, 232448, 1024},
+		{10, 0, 2048, 32, 233472, 232448, 1024}, {12, 0, 1536, 24, 102400, 101376, 1024},
+	};
+	static const uint64_t shared[][2] = {{0, 0}, {1, 0}, {0, 1024}, {4096, 1}, {16384, 10000}, {20000, 20000}, {49152, 0}};
+
+	for (unsigned i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
+		const cudaOccDeviceProp p = {.computeMajor = devices[i].major,
+					     .computeMinor = devices[i].minor,
+					     .maxThreadsPerBlock = 1024,
+					     .maxThreadsPerMultiprocessor = devices[i].threads,
+					     .regsPerBlock = 65536,
+					     .regsPerMultiprocessor = 65536,
+					     .warpSize = 32,
+					     .sharedMemPerBlock = 49152,
+					     .sharedMemPerMultiprocessor = devices[i].shared,
+					     .numSms = 7,
+					     .sharedMemPerBlockOptin = devices[i].most,
+					     .reservedSharedMemPerBlock = devices[i].reserved};
+		const struct occupancy_device d = {
+			devices[i].major,   1024, devices[i].threads, devices[i].blocks, 65536, 65536, devices[i].shared,
+			devices[i].reserved};
+		unsigned differ = 0;
+
+		for (int regs = 1; regs < 256; regs++)
+			for (unsigned n = 0; n < sizeof(shared) / sizeof(*shared); n++)
+				differ += !alike(&p, &d, regs, shared[n][0], shared[n][1]);
+		is_int(differ, 0, "compute capability %d.%d: what cuda_occupancy.h has", devices[i].major, devices[i].minor);
+	}
 }
 
 /* The devices here: 1536 threads, 24 blocks, 100 KiB. */
@@ -69,6 +137,7 @@ int main(void)
 	must(cuModuleLoadData(&m, ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n	ret;\n}\n"));
 	must(cuModuleGetFunction(&f, m, "k"));
 	rules();
+	as_the_toolkit();
 	local(f);
 	is_cu(cuOccupancyMaxPotentialBlockSize(NULL, &block, f, NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0), CUDA_SUCCESS);

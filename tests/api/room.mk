@@ -35,6 +35,9 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 	$(CC) $(CFLAGS) -isystem $(CUDA_HOME)/include -Wno-deprecated-declarations $(LDFLAGS) -o $@ $< $(API_TEST_WITH) -L$(B)/lib \
 		-l:libcublas.so.13 -l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../lib' $(API_TEST_LIBS) -lpthread -lm
 
+# The toolkit's header defines functions that are inline as C had it before C99.
+$(B)/tests/api-occupancy: API_TEST_WITH = -fgnu89-inline
+
 # It asks a worker what it offers.
 $(B)/tests/api-ipc: API_TEST_WITH = $(B)/server/share.o $(B)/lib/log.o
 $(B)/tests/api-ipc: API_TEST_LIBS = -lcrypto
