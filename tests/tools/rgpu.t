@@ -50,11 +50,16 @@ mkdir "$root"
 run "$rgpu" join nonsense
 is 2 "join refuses what is no HOST:PORT#TOKEN"
 has "and says what it wants" 'it has to be HOST:PORT#TOKEN'
+secret=$(printf '%064d' 7123456)
+for wrong in "$secret" "127.0.0.1:x#$secret" "127.0.0.1:1#${secret}0" "127.0.0.1:1#${secret%?}x"; do
+	run "$rgpu" join "$wrong" --root "$root"
+	[ "$status" = 2 ] && ! grep -q 7123 "$tmp/out"; ok $? "a token that is not understood is not repeated"
+done
 run "$rgpu" join "127.0.0.1:$port#$(printf '%064d' 7)" --root "$root"
 is 1 "a wrong token is not taken"
 has "its cause" 'key'
 [ ! -e "$root/etc/rgpu/proxy.conf" ]; ok $? "nothing is written then"
-run "$rgpu" join --root "$root" - <<<"$line"
+run "$rgpu" join --root "$root" - <<<"$line 	"
 is 0 "the line that --pair printed is taken from stdin"
 has "the GPUs are named" '^127.0.0.1: GPU 0, '
 [ "$(stat -c %a "$root/etc/rgpu/proxy.key")" = 600 ]; ok $? "the key is its owner's alone"
@@ -66,7 +71,16 @@ is 0 "rgpu-proxy --check-config has nothing to say"
 run "$rgpu" join --no-check --root "$root" "nowhere.invalid:99#$(printf '%064d' 7)"
 is 0 "--no-check asks nobody"
 grep -q "^server = 127.0.0.1:$port$" "$root/etc/rgpu/proxy.conf.old"; ok $? "the configuration before is kept"
+mkdir "$root/etc/rgpu/proxy.key.new"
+run "$rgpu" join --no-check --root "$root" "nowhere.invalid:98#$(printf '%064d' 8)"
+is 1 "what cannot be written"
+[ -s "$root/etc/rgpu/proxy.key" ]; ok $? "takes nothing away"
+rmdir "$root/etc/rgpu/proxy.key.new"
 "$rgpu" join --root "$root" ${line#rgpu join } >/dev/null 2>&1
+mkdir -p "$tmp/image/etc"
+echo 'rgpu-proxy:x:4242:4243::/:/sbin/nologin' >"$tmp/image/etc/passwd"
+run "$rgpu" join --no-check --root "$tmp/image" "nowhere.invalid:99#$(printf '%064d' 7)"
+[ "$(id -u)" != 0 ] || [ "$(stat -c %u:%g "$tmp/image/etc/rgpu/proxy.key")" = 4242:4243 ]; ok $? "in an image the key is that root's user's"
 
 # A machine as the module and the proxy would leave it.
 kernel=6.1.0-test
@@ -92,6 +106,14 @@ has "has the kind" '^kind: rgpu.dev/gpu$'
 has "has the devices by their numbers" 'name: "1"'
 has "and all of them" 'name: all'
 has "as the container sees them" '- path: /dev/rgpu1$'
+mkfifo "$root/pipe"
+timeout 60 cat "$root/pipe" >"$tmp/piped" &
+run timeout 60 "$rgpu" cdi generate --root "$root" --output /pipe
+wait $!
+cmp -s "$tmp/piped" "$root/run/cdi/rgpu.yaml" && [ -p "$root/pipe" ]; ok $? "a pipe or a device is written to, not replaced"
+run "$rgpu" cdi generate --root "$root" --output /nowhere/rgpu.yaml
+is 1 "a folder that is not there"
+has "is the cause that is told" '/nowhere/rgpu.yaml: No such file'
 
 doctor() { LD_LIBRARY_PATH='' LD_PRELOAD='' run "$rgpu" doctor --root "$root" "$@"; }
 doctor
@@ -175,8 +197,15 @@ has "libcuda: the cause" "^BAD +libcuda +LD_LIBRARY_PATH has another libcuda.so.
 has "libcuda: the command" "next: export LD_LIBRARY_PATH=$PWD/$B/lib:\\\$LD_LIBRARY_PATH"
 
 # bug-report
-run "$rgpu" bug-report
+mkdir "$tmp/bin"
+cat >"$tmp/bin/journalctl" <<END
+#!/bin/sh
+echo 'one from 10.9.8.7. Two: 10.9.8.6:7478, [2001:db8::9]:1, fe80::9 and ::ffff:10.9.8.5, and fd00::9: at 12:34:56 $secret#$secret'
+END
+chmod +x "$tmp/bin/journalctl"
+PATH=$tmp/bin:$PATH run "$rgpu" bug-report
 is 0 "bug-report"
+has "addresses are replaced" '^one from \[address\]. Two: \[address\]:7478, \[\[address\]\]:1, \[address\] and \[address\], and \[address\] at 12:34:56 \[64 hex digits\]#\[64 hex digits\]$'
 has "has the checks" '^== doctor$'
 has "and the kernel" '^Linux '
 grep -qE "(^|[^0-9a-f])[0-9a-f]{32,}([^0-9a-f]|$)" "$tmp/out"; [ $? = 1 ]; ok $? "and no long row of hex digits"

@@ -45,7 +45,7 @@ int cdi_write(FILE *to)
 	if (!sys_libs(libs))
 		return -ELIBACC;
 	if (glob(sys_path("/dev/rgpu[0-9]"), 0, NULL, &g) && !g.gl_pathc)
-		return -ENOENT;
+		return -ENODEV;
 	glob(sys_path("/dev/rgpu[0-9][0-9]"), GLOB_APPEND, NULL, &g);
 	/* The lowest version that has what we use: podman 4.3 takes 0.3.0 and 0.5.0 and nothing newer. */
 	fputs("# Written by rgpu cdi generate.\ncdiVersion: 0.3.0\nkind: rgpu.dev/gpu\n", to);
@@ -64,7 +64,7 @@ int cdi_write(FILE *to)
 
 static int fail(const char *what, int err)
 {
-	if (err == -ENOENT)
+	if (err == -ENODEV)
 		fprintf(stderr, "rgpu cdi: there is no /dev/rgpuN; next: modprobe rgpu\n");
 	else if (err == -ELIBACC)
 		fprintf(stderr, "rgpu cdi: no libcuda.so.1 of ours beside this program, in ../lib/rgpu or ../lib: install it\n");

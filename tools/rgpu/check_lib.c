@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* rgpu doctor on what programs and containers find: which libcuda.so.1 comes first, and whether the CDI file is of today. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,9 @@ static void look_cdi(struct doctor *d, struct finding *f)
 			fclose(to);
 		if (!err && same_text(sys_path(files[i]), text)) {
 			good(f, "%s", files[i]);
+		} else if (err == -ELIBACC) {
+			bad(f, "%s names libraries, and ours are not installed beside this program", files[i]);
+			fix(f, "apt-get install librgpu-cuda1");
 		} else if (err) {
 			bad(f, "%s names devices, and there is no /dev/rgpuN", files[i]);
 			fix(f, "modprobe rgpu");

@@ -53,13 +53,13 @@ static int parse(const char *text, struct join *j, char why[RGPU_WHY_MAX])
 	size_t len;
 	int err;
 
+	/* What is not understood may be the token: it is not repeated, for terminals and logs keep what they show. */
 	last = strrchr(text, ' ');
 	text = last ? last + 1 : text;
 	token = strchr(text, '#');
 	if (!token)
 		return rgpu_why(why, -EINVAL,
-				"there is no # in \"%.60s\": it has to be HOST:PORT#TOKEN, as rgpu-server --pair prints it",
-				text);
+				"there is no # in it: it has to be HOST:PORT#TOKEN, as rgpu-server --pair prints it");
 	len = token - text;
 	if (len >= sizeof(addr))
 		return rgpu_why(why, -EINVAL, "the host's name is too long");
@@ -114,8 +114,9 @@ static int put(const char *path, const char *text, unsigned mode, const char *us
 	int err;
 
 	snprintf(old, sizeof(old), "%s.old", path);
-	if (rename(sys_path(path), sys_path(old)) && errno != ENOENT)
-		return fail(1, "%s: %s", sys_path(path), strerror(errno));
+	unlink(sys_path(old));
+	if (link(sys_path(path), sys_path(old)) && errno != ENOENT)
+		return fail(1, "%s: %s", sys_path(old), strerror(errno));
 	err = sys_write(path, text, mode, user);
 	return err ? fail(1, "cannot write %s: %s", sys_path(path), strerror(-err)) : 0;
 }
@@ -240,10 +241,13 @@ int cmd_join(int argc, char **argv)
 	if (!strcmp(text, "-")) {
 		if (!fgets(line, sizeof(line), stdin))
 			return fail(2, "stdin holds no HOST:PORT#TOKEN");
-		line[strcspn(line, "\r\n")] = 0;
+		for (size_t n = strlen(line); n && strchr(" \t\r\n", line[n - 1]);)
+			line[--n] = 0;
 		text = line;
 	}
-	if (parse(text, &j, why))
+	r = parse(text, &j, why);
+	OPENSSL_cleanse(line, sizeof(line));
+	if (r)
 		return fail(2, "%s", why);
 	if (geteuid() && !*sys_root)
 		return fail(

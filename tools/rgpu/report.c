@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* rgpu bug-report: what a report needs on one page, without keys, addresses or names of this site. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -33,22 +34,28 @@ static size_t ipv4(const char *s)
 	unsigned a, b, c, d;
 	int n = 0;
 
-	if (sscanf(s, "%3u.%3u.%3u.%3u%n", &a, &b, &c, &d, &n) != 4 || a > 255 || b > 255 || c > 255 || d > 255 || s[n] == '.' ||
-	    a == 127 || a == 0)
+	/* A dot behind it may end a sentence; one with a digit is a longer number. */
+	if (!isdigit(*s) || sscanf(s, "%3u.%3u.%3u.%3u%n", &a, &b, &c, &d, &n) != 4 || a > 255 || b > 255 || c > 255 || d > 255 ||
+	    (s[n] == '.' && isdigit(s[n + 1])) || a == 127 || a == 0)
 		return 0;
 	return n;
 }
 
-/* An IPv6 address: hex groups with at least three colons. */
+/* An IPv6 address: hex groups with at least three colons, or two side by side; at its end there may be an IPv4 one. */
 static size_t ipv6(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdefABCDEF:");
+	bool gap = false;
 	unsigned colons = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		colons += s[i] == ':';
+		gap |= i && s[i] == ':' && s[i - 1] == ':';
+	}
 	/* 12:34:56 is a time; ::1 says nothing. */
-	return colons >= 3 && n > 4 ? n : 0;
+	if (n < 4 || (colons < 3 && !gap))
+		return 0;
+	return s[n] == '.' ? n + strspn(s + n, "0123456789.") : n;
 }
 
 /* Copies @text without what would tell keys, addresses and names. @names: ended by NULL. */

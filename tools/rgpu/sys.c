@@ -105,13 +105,44 @@ int sys_find_process(const char *comm, char *state)
 	return found;
 }
 
+/* A user of that root, whose numbers may be others there. */
+static const struct passwd *user_of(const char *name)
+{
+	FILE *f = *sys_root ? fopen(sys_path("/etc/passwd"), "re") : NULL;
+	const struct passwd *pw = NULL;
+
+	if (!*sys_root)
+		return getpwnam(name);
+	while (f && (pw = fgetpwent(f)) && strcmp(pw->pw_name, name))
+		;
+	if (f)
+		fclose(f);
+	return pw;
+}
+
+/* A device or a pipe is written to: another file in its place would be a loss. */
+static int write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		err = errno ? -errno : -EIO;
+	close(fd);
+	return err;
+}
+
 int sys_write(const char *path, const char *text, unsigned mode, const char *user)
 {
 	const char *to = sys_path(path);
-	const struct passwd *pw = user && !geteuid() ? getpwnam(user) : NULL;
+	const struct passwd *pw = user && !geteuid() ? user_of(user) : NULL;
 	char tmp[PATH_MAX + 16];
+	struct stat st;
 	int fd, err = 0;
 
+	if (!stat(to, &st) && !S_ISREG(st.st_mode))
+		return write_to(to, text);
 	snprintf(tmp, sizeof(tmp), "%s.new", to);
 	unlink(tmp);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
