@@ -32,6 +32,7 @@ struct offer {
 	uint8_t secret[HALF];
 	struct share_item item;
 	int fd;
+	bool told; /* of another client that asked for it */
 };
 
 struct request {
@@ -114,11 +115,11 @@ static int receive_reply(int sock, struct reply *r, int *fd)
 }
 
 /* With the lock: it keeps the descriptor while it is sent. */
-static const struct offer *find(const uint8_t secret[HALF])
+static struct offer *find(const uint8_t secret[HALF])
 {
-	const struct offer *found = NULL;
+	struct offer *found = NULL;
 
-	for (const struct offer *o = offers; o; o = o->next)
+	for (struct offer *o = offers; o; o = o->next)
 		if (!CRYPTO_memcmp(o->secret, secret, HALF))
 			found = o;
 	return found;
@@ -126,7 +127,7 @@ static const struct offer *find(const uint8_t secret[HALF])
 
 static void serve(int sock)
 {
-	const struct offer *o;
+	struct offer *o;
 	struct request q;
 	struct reply r = {.err = ENOENT};
 
@@ -136,8 +137,11 @@ static void serve(int sock)
 	pthread_mutex_lock(&lock);
 	o = find(q.secret);
 	if (o && strcmp(q.key_id, key)) {
-		rgpu_warn("a client with key %s has a name of memory or an event that a client with key %s shared: it is refused",
-			  q.key_id, key);
+		if (!o->told)
+			rgpu_warn("a client with key %s has a name of memory or an event that a client with key %s shared: it is "
+				  "refused",
+				  q.key_id, key);
+		o->told = true;
 		r.err = EACCES;
 		o = NULL;
 	} else if (o) {

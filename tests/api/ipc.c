@@ -436,6 +436,22 @@ static int offered(const void *handle)
 	return err;
 }
 
+/* Lines of the server's log that have @text. */
+static int said(const char *text)
+{
+	char path[sizeof(serve_dir) + 8], line[512];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", serve_dir);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 /* Nothing is offered longer than it lives: else a program that shares one event after another fills the worker. */
 static void withdrawn(void)
 {
@@ -452,6 +468,9 @@ static void withdrawn(void)
 	must(cuIpcGetEventHandle(&b, e));
 	ok(!memcmp(&a, &b, sizeof(a)), "an event keeps its name");
 	is_int(offered(&a), -EACCES, "… and is offered while it lives");
+	for (int i = 0; i < 10; i++)
+		offered(&a);
+	is_int(said("a client with key nobody has a name"), 1, "the log tells once of one who may not have it");
 	b.reserved[NAME + SHARE_NAME - 1] ^= 1;
 	is_int(offered(&b), -ENOENT, "who knows where it is but not its secret gets nothing");
 	must(cuEventDestroy(e));
