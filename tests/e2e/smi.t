@@ -56,7 +56,9 @@ app() { # CMD …: it runs until app_end; its pid is in $app.
 app_end() { exec 8>&-; wait $app; }
 pids() { $smi --query-compute-apps=pid --format=csv,noheader | tr '\n' ' '; }
 sees() { [ "$(pids)" = "$1 " ]; }
-app $(gpu) $E2E/vadd 0
+odd=$tmp/$'\e[31m' # names may have anything in them
+mkdir "$odd" && cp $E2E/vadd "$odd"
+app $(gpu) "$odd/vadd" 0
 until_true 60 sees $app
 result $? "a program is shown by its pid" || { echo "# $app: $(pids)"; diag <"$tmp/app.log"; }
 used() { $smi --query-compute-apps=used_memory --format=csv,noheader,nounits | grep -Eq '^[1-9][0-9]*$'; }
@@ -65,6 +67,8 @@ result $? "… with its memory"
 passes "… by its name in the table" $smi
 grep -Eq "^\|    0   N/A  N/A +$app      C   .*vadd +[0-9]+MiB \|$" "$tmp/out"
 result $? "… and in its columns" || diag <"$tmp/out"
+! grep -q $'\e' "$tmp/out"
+result $? "… without what a terminal would obey" || diag <"$tmp/out"
 busy() { $smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -i 0 | grep -Eq '^[1-9][0-9]*$'; }
 until_true 60 busy
 result $? "… and the CPUs' use for it"

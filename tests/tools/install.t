@@ -41,10 +41,18 @@ ok $? "mandoc has nothing to say about the pages"
 sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1.\2/p' packaging/man/* | sort -u | (cd packaging/man && xargs ls) >"$tmp/out" 2>&1
 ok $? "the pages that they name are there"
 
-# Every setting of the servers is in its page, and every subcommand in each completion.
+# Every option and every setting is in its page, every exit status, and every subcommand in each completion.
 for o in $("$B"/bin/rgpu-server --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | grep -vxE 'config|check-config|pair|foreground|help'); do
 	grep -q "^\.It Va $o\$" packaging/man/rgpu-server.conf.5
 	ok $? "rgpu-server.conf(5) has $o"
+done
+for o in $("$B"/bin/rgpu-proxy --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'); do
+	grep -q "^\.It Fl -$o" packaging/man/rgpu-proxy.8
+	ok $? "rgpu-proxy(8) has $o"
+done
+for s in $("$B"/bin/rgpu-smi --help | sed -n '/^Exit status:/,$p' | grep -o '[0-9]*'); do
+	sed -n '/^\.Sh EXIT/,/^\.Sh SEE/p' packaging/man/rgpu-smi.1 | grep -qE "(^| )$s( |;)"
+	ok $? "rgpu-smi(1) has exit status $s"
 done
 for c in $("$B"/bin/rgpu --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
 	for f in packaging/completion/*; do

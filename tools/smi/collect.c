@@ -144,6 +144,14 @@ static void count_session(struct smi_remote *r, const struct nvml_client *all, u
 	r->rate_down += all[i].rate_down;
 }
 
+/* Who started a program chose its name: to a terminal it is no command, and XML has no such characters. */
+static void tame(char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+}
+
 static enum nvml_result processes(struct smi *smi, const bool chosen[GPUS_MAX])
 {
 	struct nvml_client *all = NULL;
@@ -170,6 +178,7 @@ static enum nvml_result processes(struct smi *smi, const bool chosen[GPUS_MAX])
 		};
 		if (!nvml_program(p->pid, all[i].comm, p->name, sizeof(p->name)))
 			snprintf(p->name, sizeof(p->name), "[Not Found]");
+		tame(p->name);
 		smi->nprocesses++;
 	}
 	free(all);
