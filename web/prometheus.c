@@ -96,7 +96,7 @@ static void device_metrics(const struct web_view *v, FILE *to)
 	devices(to, v, "rgpu_device_online", "Whether a GPU stands behind the device.", false, online);
 	devices(to, v, "rgpu_device_memory_bytes", "Memory of the device.", false, mem_total);
 	devices(to, v, "rgpu_device_memory_used_bytes", "Memory that sessions of all clients hold.", false, mem_used);
-	devices(to, v, "rgpu_device_utilization_percent", "Time in which kernels ran.", false, utilization);
+	devices(to, v, "rgpu_device_utilization_percent", "Share of the last moments in which it worked.", false, utilization);
 	devices(to, v, "DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB).", true, used_mib);
 	devices(to, v, "DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB).", true, free_mib);
 	devices(to, v, "DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %).", true, utilization);
