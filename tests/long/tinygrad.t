@@ -14,6 +14,7 @@ mkdir "$tmp/cuda"
 ln -s "$PWD/$B/lib/libcuda.so.1" "$tmp/cuda/libcuda.so"
 ln -s "$CUDA_HOME/include" "$tmp/cuda/include"
 export CUDA=1 CUDA_PATH=$tmp/cuda NVRTC_PATH=$PWD/$B/lib/libnvrtc.so.13 NVJITLINK_PATH=$PWD/$B/lib/libnvJitLink.so.13
+unset CC # its CPU back end takes that for the name of one program
 modules=$(cd "$source" && echo test/test_*.py)
 # MODULES="test/test_tiny.py" for a few of them.
 "$clients/run.py" "$clients/tinygrad.known" "$source" ${MODULES:-$modules} -- \
