@@ -10,6 +10,7 @@
 #define COUNT_BITS 20
 #define COUNT_MASK ((1u << COUNT_BITS) - 1)
 #define TX_BITS	   23
+#define TX_MAX	   ((1 << 20) - 1) /* either way */
 
 struct mbar {
 	u32 pending, count;
@@ -63,6 +64,20 @@ HANDLER(mbar_init)
 }
 }
 
+/* Source of the range: PTX ISA, "tx-count operations of mbarrier object". Returns false after raising a fault. */
+static bool add_tx(struct warp *w, const struct ins *i, u32 l, struct mbar *b, s64 bytes)
+{
+	s64 tx = b->tx + bytes;
+
+	if (tx < -TX_MAX || tx > TX_MAX) {
+		ptx_raise(w, i, (int)l, PTX_ILLEGAL_INSTRUCTION, 0,
+			  "mbarrier: %lld bytes expected where %d are the most (line %u)", (long long)tx, TX_MAX, i->line);
+		return false;
+	}
+	b->tx = (s32)tx;
+	return true;
+}
+
 enum { DROP = 1, TX = 2 };
 
 /* Returns false after raising a fault: more arrivals than the phase has. */
@@ -76,9 +91,9 @@ static bool arrive(struct warp *w, const struct ins *i, u32 l, u64 *p, u32 what)
 			  b.pending, i->line);
 		return false;
 	}
+	if (what & TX && !add_tx(w, i, l, &b, (s32)v))
+		return false;
 	ARG(u64, 0)[l] = *p;
-	if (what & TX)
-		b.tx += (s32)v;
 	if (what & DROP)
 		b.count -= n;
 	b.pending -= n;
@@ -104,11 +119,13 @@ HANDLER(mbar_expect)
 	FOR_OBJECTS
 	struct mbar b = unpack(*p);
 
-	b.tx += (s32)ARG(const u32, 1)[l];
+	if (!add_tx(w, i, l, &b, (s32)ARG(const u32, 1)[l]))
+		return;
 	*p = pack(b);
 }
 }
 
+/* @bytes: of a copy into shared memory, so that no sum of them leaves the type. */
 void ptx_mbar_complete(u64 *mbar, u32 bytes)
 {
 	struct mbar b = unpack(*mbar);
@@ -120,7 +137,11 @@ void ptx_mbar_complete(u64 *mbar, u32 bytes)
 HANDLER(mbar_complete)
 {
 	FOR_OBJECTS
-	ptx_mbar_complete(p, ARG(const u32, 1)[l]);
+	struct mbar b = unpack(*p);
+
+	if (!add_tx(w, i, l, &b, -(s64)(s32)ARG(const u32, 1)[l]))
+		return;
+	*p = settle(b);
 }
 }
 

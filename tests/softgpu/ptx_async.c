@@ -12,6 +12,9 @@
 #define ARRIVE	    "mbarrier.arrive.shared.b64 %s, [b];\n"
 #define EXPECT(n)   "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [b], " #n ";\n"
 #define COMPLETE(n) "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [b], " #n ";\n"
+#define BYTES(name, steps)                                                                                                       \
+	".visible .entry " name "()\n{\n.reg .b64 %s; .shared .align 8 .b64 b;\nmbarrier.init.shared.b64 [b], 9;\n" steps        \
+	"ret;\n}\n"
 
 static const char text[] =
 	".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -34,7 +37,12 @@ static const char text[] =
 	"cp.async.cg.shared.global [%a], [%i], 16;\ncp.async.ca.shared.global [%w], [%i], 16, 4;\n"
 	"cp.async.commit_group;\ncp.async.wait_group 0;\n"
 	"ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [%a]; st.global.v4.u32 [%o], {%r0, %r1, %r2, %r3};\n"
-	"ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [%w]; st.global.v4.u32 [%o+16], {%r0, %r1, %r2, %r3};\nret;\n}\n";
+	"ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [%w]; st.global.v4.u32 [%o+16], {%r0, %r1, %r2, %r3};\nret;\n}\n"
+	/* the most bytes that may be expected, and one more, each way */
+	BYTES("most", EXPECT(1048575) COMPLETE(1048575) COMPLETE(1048575)) BYTES("expects", EXPECT(1048575) EXPECT(1))
+		BYTES("arrives", "mbarrier.arrive.expect_tx.shared.b64 %s, [b], 1048576;\n")
+			BYTES("drops", EXPECT(-20) "mbarrier.arrive_drop.expect_tx.shared.b64 %s, [b], 0x80000000;\n")
+				BYTES("completes", COMPLETE(1048575) COMPLETE(1)) BYTES("wraps", EXPECT(20) COMPLETE(0x80000000));
 
 static struct ptx_module *m;
 
@@ -68,6 +76,16 @@ static void phases(void)
 		is_int(out[k], steps[k].want, "step %zu: %s", k, steps[k].what);
 }
 
+static void ranges(void)
+{
+	static const char *const beyond[] = {"expects", "arrives", "drops", "completes", "wraps"};
+
+	is_int(test_launch(ptx_module_kernel(m, "most"), 1, 1, NULL), PTX_OK, "the most bytes, each way");
+	for (size_t k = 0; k < sizeof(beyond) / sizeof(beyond[0]); k++)
+		is_int(test_launch(ptx_module_kernel(m, beyond[k]), 1, 1, NULL), PTX_ILLEGAL_INSTRUCTION, "%s beyond them",
+		       beyond[k]);
+}
+
 static void copies(void)
 {
 	uint32_t *in = test_alloc(512), *out = test_alloc(1024), bad = 0;
@@ -90,6 +108,7 @@ int main(void)
 	m = test_must_load(text);
 	phases();
 	copies();
+	ranges();
 	ptx_module_free(m);
 	forms_done("async");
 	return tap_done();
