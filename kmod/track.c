@@ -15,8 +15,9 @@
  * takes the bits (RGPU_IOC_BO_DIRTY) takes the pages out of the maps, too, so that the next write faults anew. It is the
  * kernel's usual way to know of dirty pages, so it sees what system calls write as well, and no signal handler is needed.
  *
- * Order: a fault sets the bit before the page becomes writable; the taker clears the bit before he takes the page out. What was
- * written before that is in memory when he reads it, and what comes after has a bit of its own.
+ * Order: a fault holds the page's lock from before it sets the bit until the page is writable (the kernel unlocks it then); the
+ * taker holds it from before he clears the bit until the page is out of the maps. So a page that is writable has its bit. What
+ * was written before it was taken out is in memory when he reads it, and what comes after has a bit of its own.
  */
 struct rgpu_track {
 	struct address_space mapping; /* finds the tracked maps of this object, and only these */
@@ -81,8 +82,8 @@ vm_fault_t rgpu_track_mkwrite(struct vm_fault *vmf)
 {
 	struct rgpu_mem *mem = vmf->vma->vm_private_data;
 
+	lock_page(vmf->page);
 	set_bit(vmf->pgoff, mem->track->dirty);
-	lock_page(vmf->page); /* as who calls us wants it; he unlocks it */
 	return VM_FAULT_LOCKED;
 }
 
@@ -103,21 +104,29 @@ static void rgpu_track_protect(struct rgpu_track *track, const unsigned long *bi
 	}
 }
 
-/* Moves the bits of @n pages from @first to @bits. Returns how many were set. */
-static unsigned long rgpu_track_take(struct rgpu_track *track, unsigned long *bits, unsigned long first, unsigned long n)
+/*
+ * Moves the bits of @n pages from @first to @bits. Returns how many were set. Takers lock pages in the order of their numbers,
+ * and a fault locks one alone, so nobody waits in a circle.
+ */
+static unsigned long rgpu_track_take(struct rgpu_mem *mem, unsigned long *bits, unsigned long first, unsigned long n)
 {
+	struct rgpu_track *track = mem->track;
 	unsigned long i, count = 0;
 
 	bitmap_zero(bits, RGPU_TRACK_CHUNK);
 	for (i = find_next_bit(track->dirty, first + n, first); i < first + n;
 	     i = find_next_bit(track->dirty, first + n, i + 1)) {
+		lock_page(mem->pages[i]);
 		if (test_and_clear_bit(i, track->dirty)) {
 			__set_bit(i - first, bits);
 			count++;
+		} else {
+			unlock_page(mem->pages[i]);
 		}
 	}
 	if (count)
 		rgpu_track_protect(track, bits, first, n);
+	for_each_set_bit(i, bits, n) unlock_page(mem->pages[first + i]);
 	return count;
 }
 
@@ -139,7 +148,7 @@ int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap,
 		return -ENOMEM;
 	for (; n && !err; n -= part, first += part, bitmap += part / 64) {
 		part = min_t(u64, n, RGPU_TRACK_CHUNK);
-		some = rgpu_track_take(track, bits, first, part);
+		some = rgpu_track_take(mem, bits, first, part);
 		*count += some;
 		if (copy_to_user(bitmap, bits, DIV_ROUND_UP(part, 64) * sizeof(u64)))
 			err = -EFAULT;
