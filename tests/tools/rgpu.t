@@ -87,6 +87,8 @@ kernel=6.1.0-test
 mkdir -p "$root"/{proc/sys/kernel,proc/77,dev,run/cdi,usr/src/rgpu-0.1.0,lib/modules/$kernel/{build,updates/dkms}}
 mkdir -p "$root"/sys/{module/rgpu,module/module/parameters,kernel/security,class/rgpu/rgpu0,class/rgpu/rgpu1,class/rgpu/rgpu-ctl}
 echo $kernel >"$root/proc/sys/kernel/osrelease"
+# A machine has other processes, too, in any order.
+for i in {1..20} {101..120}; do mkdir "$root/proc/$i" && echo "$i (other) S 1" >"$root/proc/$i/stat"; done
 echo "77 (rgpu-proxy) S 1" >"$root/proc/77/stat"
 ln -s /usr/sbin/rgpu-proxy "$root/proc/77/exe"
 echo "updates/dkms/rgpu.ko: kernel/none.ko" >"$root/lib/modules/$kernel/modules.dep"
