@@ -10,6 +10,7 @@
 #include "api/nvml_facts.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/uuid.h"
 #include "server/devices.h"
 #include "server/nvml.h"
 
@@ -130,8 +131,7 @@ static int load(const char *lib)
 
 static struct gpu *find(const uint8_t uuid[16])
 {
-	char text[48] = "GPU-";
-	unsigned at = 4;
+	char text[RGPU_UUID_TEXT_MAX];
 	struct gpu *g;
 
 	for (unsigned i = 0; i < ngpus; i++)
@@ -141,8 +141,7 @@ static struct gpu *find(const uint8_t uuid[16])
 		return NULL;
 	g = &gpus[ngpus++];
 	memcpy(g->uuid, uuid, 16);
-	for (unsigned i = 0; i < 16; i++)
-		at += sprintf(text + at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	rgpu_uuid_text(text, uuid);
 	if (handle_by_uuid(text, &g->handle)) {
 		rgpu_note("NVML does not know the device %s", text);
 		g->handle = NULL;

@@ -5,6 +5,7 @@
  * thread answers there from the first offer on.
  */
 #include "server/clients.h"
+#include "server/fdpass.h"
 #include "server/share.h"
 
 #include <errno.h>
@@ -86,32 +87,14 @@ static bool trust(int sock)
 	return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid();
 }
 
-static bool send_reply(int sock, struct reply *r, int fd)
-{
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec v = {r, sizeof(*r)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		h.msg_control = room;
-		h.msg_controllen = sizeof(room);
-		*CMSG_FIRSTHDR(&h) = (struct cmsghdr){CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &h, MSG_NOSIGNAL) == sizeof(*r);
-}
-
+/* A worker that leaves before it answers offers nothing any more. */
 static int receive_reply(int sock, struct reply *r, int *fd)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec v = {r, sizeof(*r)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+	int err = fdpass_recv(sock, r, sizeof(*r), fd);
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return n == sizeof(*r) ? -r->err : n < 0 ? -errno : -ENOENT;
+	if (err)
+		return err == -EPIPE || err == -EPROTO ? -ENOENT : err;
+	return -r->err;
 }
 
 /* With the lock: it keeps the descriptor while it is sent. */
@@ -148,7 +131,7 @@ static void serve(int sock)
 		r.err = 0;
 		r.item = o->item;
 	}
-	send_reply(sock, &r, o ? o->fd : -1);
+	fdpass_send(sock, &r, sizeof(r), o ? o->fd : -1, 0);
 	pthread_mutex_unlock(&lock);
 }
 

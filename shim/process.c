@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "lib/log.h"
+#include "lib/uuid.h"
 #include "shim/count.h"
 #include "shim/cuda_api.h"
 
@@ -51,10 +52,9 @@ struct device *device_find(int ordinal)
 /* "GPU-" and the beginning of a uuid in its usual spelling, dashes included. */
 static bool uuid_begins(const uint8_t *uuid, const char *prefix, size_t len)
 {
-	char text[48] = "GPU-", *p = text + 4;
+	char text[RGPU_UUID_TEXT_MAX];
 
-	for (int i = 0; i < RGPU_UUID_LEN; i++)
-		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	rgpu_uuid_text(text, uuid);
 	return len > 4 && len <= strlen(text) && !strncasecmp(text, prefix, len);
 }
 

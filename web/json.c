@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A view as the page reads it: what is not known is null. */
 #include <inttypes.h>
+#include "lib/uuid.h"
 #include "web/text.h"
 #include "web/view.h"
 
@@ -26,9 +27,9 @@ static void count(FILE *to, const char *name, uint64_t value, const char *after)
 
 static void device(const struct web_device *d, FILE *to)
 {
-	char uuid[WEB_UUID_TEXT];
+	char uuid[RGPU_UUID_TEXT_MAX];
 
-	web_uuid(uuid, d->uuid);
+	rgpu_uuid_text(uuid, d->uuid);
 	fputc('{', to);
 	text(to, "name", d->name, ",");
 	text(to, "uuid", uuid, ",");

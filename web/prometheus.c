@@ -4,6 +4,7 @@
  * names and their labels: NVIDIA's dcgm-exporter. They are given only where they mean the same.
  */
 #include <inttypes.h>
+#include "lib/uuid.h"
 #include "web/text.h"
 #include "web/view.h"
 
@@ -27,9 +28,9 @@ static unsigned number(const struct web_view *v, unsigned i)
 
 static void device_labels(FILE *to, const char *metric, const struct web_view *v, unsigned i, bool dcgm)
 {
-	char uuid[WEB_UUID_TEXT];
+	char uuid[RGPU_UUID_TEXT_MAX];
 
-	web_uuid(uuid, v->device[i].uuid);
+	rgpu_uuid_text(uuid, v->device[i].uuid);
 	fprintf(to, "%s{gpu=\"%u\",", metric, number(v, i));
 	label(to, dcgm ? "UUID" : "uuid", uuid, ',');
 	label(to, dcgm ? "modelName" : "name", v->device[i].name, '}');

@@ -14,26 +14,8 @@ void web_quoted(FILE *to, const char *s)
 	}
 }
 
-static char *hex(char *at, const uint8_t *bytes, unsigned n)
-{
-	while (n--)
-		at += sprintf(at, "%02x", *bytes++);
-	return at;
-}
-
-void web_uuid(char out[WEB_UUID_TEXT], const uint8_t uuid[16])
-{
-	static const uint8_t group[] = {4, 2, 2, 2, 6};
-	char *at = out;
-
-	for (unsigned i = 0; i < sizeof(group); i++) {
-		at += sprintf(at, i ? "-" : "GPU-");
-		at = hex(at, uuid, group[i]);
-		uuid += group[i];
-	}
-}
-
 void web_sid(char out[9], const uint8_t sid[16])
 {
-	hex(out, sid, 4);
+	for (unsigned i = 0; i < 4; i++)
+		out += sprintf(out, "%02x", sid[i]);
 }

@@ -6,15 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define WEB_UUID_TEXT 41 /* GPU-, 32 digits, 4 hyphens, NUL */
-
 /*
  * The inside of a quoted string. Both JSON and Prometheus read \\, \" and \n; other control characters, and bytes that are no
  * UTF-8 of ours to judge, become "?", for the program chose its name.
  */
 void web_quoted(FILE *to, const char *s);
 
-void web_uuid(char out[WEB_UUID_TEXT], const uint8_t uuid[16]); /* as nvidia-smi writes it */
-void web_sid(char out[9], const uint8_t sid[16]);		/* its first bytes, as logs do */
+void web_sid(char out[9], const uint8_t sid[16]); /* its first bytes, as logs do */
 
 #endif

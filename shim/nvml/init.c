@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include "lib/uuid.h"
 #include "shim/nvml/lib_int.h"
 
 struct nvml_lib nvml = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -52,7 +53,7 @@ enum nvml_result nvml_from_errno(int err)
 static void describe(struct gpu *g, const struct rgpu_device *d, unsigned index)
 {
 	const struct rgpu_props *p = d->props;
-	unsigned domain, bus, dev, fn, at = 4;
+	unsigned domain, bus, dev, fn;
 
 	*g = (struct gpu){.dev = d, .server_index = index};
 	if (d->props_len >= offsetof(struct rgpu_props, attrs) && p->magic == RGPU_PROPS_MAGIC) {
@@ -64,9 +65,7 @@ static void describe(struct gpu *g, const struct rgpu_device *d, unsigned index)
 		}
 	}
 	snprintf(g->bus_id, sizeof(g->bus_id), "%08X:%02X:%02X.0", g->domain, g->bus, g->device);
-	snprintf(g->uuid, sizeof(g->uuid), "GPU-");
-	for (unsigned i = 0; i < RGPU_UUID_LEN; i++)
-		at += sprintf(g->uuid + at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
+	rgpu_uuid_text(g->uuid, d->uuid);
 }
 
 /* nvml.lock is held. The devices are those of the first time: handles stay good. */

@@ -263,20 +263,28 @@ static pid_t child_of(pid_t parent)
 	return (pid_t)pid;
 }
 
-static int server_killed(void)
+/* Listener and worker go at once, under @n threads in calls. */
+static int kill_under_work(pthread_t *t, int n)
 {
-	pthread_t t[8];
 	pid_t pid;
-	void *r;
 
 	serve_grace = "2";
 	serve(NULL, 1);
 	CALL(begin());
-	CALL(start_busy(t, 8));
+	CALL(start_busy(t, n));
 	pid = child_of(serve_pid);
 	WANT(pid > 0);
 	kill(serve_pid, SIGKILL);
 	kill(pid, SIGKILL);
+	return 0;
+}
+
+static int server_killed(void)
+{
+	pthread_t t[8];
+	void *r;
+
+	CALL(kill_under_work(t, 8));
 	for (int i = 0; i < 8; i++) {
 		pthread_join(t[i], &r);
 		WANT((intptr_t)r == CUDA_ERROR_DEVICE_UNAVAILABLE);
@@ -289,16 +297,8 @@ static int server_killed(void)
 static int server_killed_at_exit(void)
 {
 	pthread_t t[8];
-	pid_t pid;
 
-	serve_grace = "2";
-	serve(NULL, 1);
-	CALL(begin());
-	CALL(start_busy(t, 8));
-	pid = child_of(serve_pid);
-	WANT(pid > 0);
-	kill(serve_pid, SIGKILL);
-	kill(pid, SIGKILL);
+	CALL(kill_under_work(t, 8));
 	return 0;
 }
 

@@ -39,9 +39,9 @@ $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve
 $(B)/tests/api-occupancy: API_TEST_WITH = -fgnu89-inline
 
 # It asks a worker what it offers.
-$(B)/tests/api-ipc: API_TEST_WITH = $(B)/server/share.o $(B)/lib/log.o
+$(B)/tests/api-ipc: API_TEST_WITH = $(B)/server/share.o $(B)/server/fdpass.o $(B)/lib/log.o
 $(B)/tests/api-ipc: API_TEST_LIBS = -lcrypto
-$(B)/tests/api-ipc: $(B)/server/share.o $(B)/lib/log.o
+$(B)/tests/api-ipc: $(B)/server/share.o $(B)/server/fdpass.o $(B)/lib/log.o
 
 $(B)/tests/api-texture: $(B)/tests/softgpu-drv_texture.ptx $(addprefix tests/softgpu/,drv_array.c drv_texture.c texture.h texture_ref.h)
 
