@@ -334,16 +334,10 @@ static void test_ignore(void)
 
 int main(int argc, char **argv)
 {
-	char name[4096], *text;
-	size_t len;
+	char *text;
 
 	(void)argc;
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = test_read_file(name, &len);
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	m = test_module_beside(argv[0], &text);
 	test_plain();
 	test_reduce();
 	test_tensors();

@@ -124,17 +124,11 @@ static void test_mbarriers(int *o)
 
 int main(int argc, char **argv)
 {
-	char name[4096], *text;
-	size_t len;
+	char *text;
 	int *o;
 
 	(void)argc;
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = test_read_file(name, &len);
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	m = test_module_beside(argv[0], &text);
 	o = test_alloc(1 << 16);
 	test_registers(o);
 	test_shapes(o);

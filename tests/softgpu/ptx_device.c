@@ -51,16 +51,10 @@ int main(int argc, char **argv)
 		int *r, *o;
 	} params;
 	struct ptx_module *m;
-	char name[4096], *text;
-	size_t len;
+	char *text;
 
 	(void)argc;
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = test_read_file(name, &len);
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	m = test_module_beside(argv[0], &text);
 	params.r = test_alloc(NRESULT * 4);
 	params.o = test_alloc(NOUT * 4);
 	memset(params.r, 0x5a, NRESULT * 4);

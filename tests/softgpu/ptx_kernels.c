@@ -525,16 +525,10 @@ static void test_blocks(void)
 
 int main(int argc, char **argv)
 {
-	size_t len;
-	char name[4096], *text;
+	char *text;
 
-	/* The PTX lies beside the program: the build puts it there. */
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = argc ? test_read_file(name, &len) : NULL;
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	(void)argc;
+	m = test_module_beside(argv[0], &text);
 	test_globals();
 	test_flow();
 	test_memory();

@@ -65,17 +65,11 @@ int main(int argc, char **argv)
 {
 	float *x_float, *y_float, *o_float;
 	double *x_double, *y_double, *o_double;
-	char name[4096], *text;
+	char *text;
 	int bad = 0;
-	size_t len;
 
 	(void)argc;
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = test_read_file(name, &len);
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	m = test_module_beside(argv[0], &text);
 	x_float = test_alloc(N * 4);
 	y_float = test_alloc(N * 4);
 	o_float = test_alloc(N * 4);

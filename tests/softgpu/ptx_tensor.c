@@ -255,16 +255,10 @@ static void test_moves(void)
 
 int main(int argc, char **argv)
 {
-	char name[4096], *text;
-	size_t len;
+	char *text;
 
 	(void)argc;
-	snprintf(name, sizeof(name), "%s.ptx", argv[0]);
-	text = test_read_file(name, &len);
-	if (!text)
-		skip_all("%s is not there", name);
-	test_arena_init();
-	m = test_must_load(text);
+	m = test_module_beside(argv[0], &text);
 	for (size_t k = 0; k < sizeof(products) / sizeof(products[0]); k++)
 		check(&products[k]);
 	test_warp_reductions();

@@ -12,6 +12,7 @@
 
 #include "softgpu/arena.h"
 #include "softgpu/ptx/ptx.h"
+#include "tests/tap.h"
 
 struct softgpu_arena softgpu_arena;
 
@@ -120,6 +121,20 @@ static __attribute__((unused)) char *test_read_file(const char *name, size_t *le
 	}
 	fclose(f);
 	return p;
+}
+
+/* The module in PROGRAM.ptx, which lies beside the test, in a new arena. *@text is the caller's, as long as the module. */
+static __attribute__((unused)) struct ptx_module *test_module_beside(const char *program, char **text)
+{
+	char name[4096];
+	size_t len;
+
+	snprintf(name, sizeof(name), "%s.ptx", program);
+	*text = test_read_file(name, &len);
+	if (!*text)
+		skip_all("%s is not there", name);
+	test_arena_init();
+	return test_must_load(*text);
 }
 
 static struct ptx_fault test_fault;
