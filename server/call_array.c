@@ -4,6 +4,7 @@
 #include <string.h>
 #include "server/call_array.h"
 #include "server/quota.h"
+#include "lib/box.h"
 
 static bool has(struct srv_call *c, const void *fn)
 {
@@ -324,6 +325,7 @@ static bool end_of(struct srv_call *c, uint64_t what, bool is_array, uint64_t pi
 
 void srv_BOX(struct srv_call *c)
 {
+	CUDA_MEMCPY3D_PEER p;
 	struct end dst, src;
 	struct rec_BOX a;
 	void *stream;
@@ -338,55 +340,36 @@ void srv_BOX(struct srv_call *c)
 	if (!end_of(c, a.dst, a.dst_array, a.dst_pitch, a.dst_height, &a, &dst) ||
 	    !end_of(c, a.src, a.src_array, a.src_pitch, a.src_height, &a, &src) || !srv_enter(c, a.ctx))
 		return;
+	p = (CUDA_MEMCPY3D_PEER){.srcXInBytes = a.src_x,
+				 .srcY = a.src_y,
+				 .srcZ = a.src_z,
+				 .srcMemoryType = src.type,
+				 .srcDevice = src.device,
+				 .srcArray = src.array,
+				 .srcPitch = a.src_pitch,
+				 .srcHeight = a.src_height,
+				 .dstXInBytes = a.dst_x,
+				 .dstY = a.dst_y,
+				 .dstZ = a.dst_z,
+				 .dstMemoryType = dst.type,
+				 .dstDevice = dst.device,
+				 .dstArray = dst.array,
+				 .dstPitch = a.dst_pitch,
+				 .dstHeight = a.dst_height,
+				 .WidthInBytes = a.width,
+				 .Height = a.height,
+				 .Depth = a.depth};
 	if (a.dst_ctx || a.src_ctx) {
 		struct srv_ctx *to = srv_context(c, a.dst_ctx), *from = to ? srv_context(c, a.src_ctx) : NULL;
-		CUDA_MEMCPY3D_PEER p = {.srcXInBytes = a.src_x,
-					.srcY = a.src_y,
-					.srcZ = a.src_z,
-					.srcMemoryType = src.type,
-					.srcDevice = src.device,
-					.srcArray = src.array,
-					.srcPitch = a.src_pitch,
-					.srcHeight = a.src_height,
-					.dstXInBytes = a.dst_x,
-					.dstY = a.dst_y,
-					.dstZ = a.dst_z,
-					.dstMemoryType = dst.type,
-					.dstDevice = dst.device,
-					.dstArray = dst.array,
-					.dstPitch = a.dst_pitch,
-					.dstHeight = a.dst_height,
-					.WidthInBytes = a.width,
-					.Height = a.height,
-					.Depth = a.depth};
 
 		if (!to || !from || !has(c, drv_cuda.cuMemcpy3DPeerAsync))
 			return;
 		p.srcContext = from->real;
 		p.dstContext = to->real;
 		srv_fail(c, drv_cuda.cuMemcpy3DPeerAsync(&p, stream));
-	} else {
-		CUDA_MEMCPY3D p = {.srcXInBytes = a.src_x,
-				   .srcY = a.src_y,
-				   .srcZ = a.src_z,
-				   .srcMemoryType = src.type,
-				   .srcDevice = src.device,
-				   .srcArray = src.array,
-				   .srcPitch = a.src_pitch,
-				   .srcHeight = a.src_height,
-				   .dstXInBytes = a.dst_x,
-				   .dstY = a.dst_y,
-				   .dstZ = a.dst_z,
-				   .dstMemoryType = dst.type,
-				   .dstDevice = dst.device,
-				   .dstArray = dst.array,
-				   .dstPitch = a.dst_pitch,
-				   .dstHeight = a.dst_height,
-				   .WidthInBytes = a.width,
-				   .Height = a.height,
-				   .Depth = a.depth};
+	} else if (has(c, drv_cuda.cuMemcpy3DAsync_v2)) {
+		CUDA_MEMCPY3D q = copy_of_peer(&p);
 
-		if (has(c, drv_cuda.cuMemcpy3DAsync_v2))
-			srv_fail(c, drv_cuda.cuMemcpy3DAsync_v2(&p, stream));
+		srv_fail(c, drv_cuda.cuMemcpy3DAsync_v2(&q, stream));
 	}
 }

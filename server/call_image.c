@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Images and JIT options off the wire: which of them a driver may be given. */
+/* Images off the wire: which of them a driver may be given. */
 #include <elf.h>
 #include <string.h>
 #include "server/call_module.h"
@@ -58,26 +58,4 @@ CUresult image_check(const uint8_t *image, uint64_t bytes)
 		if (image[i] & 0x80)
 			return CUDA_ERROR_INVALID_IMAGE;
 	return CUDA_SUCCESS;
-}
-
-bool image_option(uint32_t option)
-{
-	switch (option) {
-	case CU_JIT_TARGET_FROM_CUCONTEXT:
-	case CU_JIT_MAX_REGISTERS:
-	case CU_JIT_OPTIMIZATION_LEVEL:
-	case CU_JIT_TARGET:
-	case CU_JIT_FALLBACK_STRATEGY:
-	case CU_JIT_GENERATE_DEBUG_INFO:
-	case CU_JIT_LOG_VERBOSE:
-	case CU_JIT_GENERATE_LINE_INFO:
-	case CU_JIT_CACHE_MODE:
-	case CU_JIT_POSITION_INDEPENDENT_CODE:
-	case CU_JIT_MIN_CTA_PER_SM:
-	case CU_JIT_MAX_THREADS_PER_BLOCK:
-	case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
-		return true;
-	default:
-		return false;
-	}
 }

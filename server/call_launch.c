@@ -3,6 +3,7 @@
 #include <string.h>
 #include "server/call_launch.h"
 #include "server/call_module.h"
+#include "lib/launch_attr.h"
 
 #define ATTRS_MAX 64u
 
@@ -10,36 +11,18 @@
 bool launch_attrs(struct srv_call *c, CUlaunchAttribute *attr, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		void *event;
+		CUevent *event;
+		void *real;
 
-		switch (attr[i].id) {
-		case CU_LAUNCH_ATTRIBUTE_IGNORE:
-		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-			break;
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-			if (!srv_use(c, KIND_event, (uint64_t)attr[i].value.programmaticEvent.event, &event))
-				return false;
-			attr[i].value.programmaticEvent.event = event;
-			break;
-		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-			if (!srv_use(c, KIND_event, (uint64_t)attr[i].value.launchCompletionEvent.event, &event))
-				return false;
-			attr[i].value.launchCompletionEvent.event = event;
-			break;
-		default:
+		if (!launch_attr_travels(&attr[i], &event)) {
 			srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
 			return false;
 		}
+		if (!event)
+			continue;
+		if (!srv_use(c, KIND_event, (uint64_t)*event, &real))
+			return false;
+		*event = real;
 	}
 	return true;
 }

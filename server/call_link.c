@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/call_module.h"
+#include "lib/jit_option.h"
 
 #define LOG_BYTES 8192u
 #define OPTIONS	  24u
@@ -72,7 +73,7 @@ void srv_LINK_CREATE(struct srv_call *c)
 		return;
 	}
 	for (unsigned i = 0; i < a.n; i++) {
-		if (!image_option(option[i])) {
+		if (!jit_option_is_number(option[i])) {
 			free(l);
 			srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 			return;
@@ -146,7 +147,7 @@ static CUresult add(struct srv_call *c, struct srv_link *l, const struct rec_LIN
 	if (!name || !pair || !l->got)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < a->n; i++) {
-		if (!image_option(pair[2 * i]))
+		if (!jit_option_is_number(pair[2 * i]))
 			return CUDA_ERROR_INVALID_VALUE;
 		option[i] = pair[2 * i];
 		value[i] = (void *)pair[2 * i + 1];

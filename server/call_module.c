@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "lib/jit_option.h"
 
 #define LOG_BYTES 8192u
 
@@ -136,9 +137,7 @@ void srv_LOAD_OPTION(struct srv_call *c)
 
 	if (!srv_body(c, &a, sizeof(a)) || !(m = srv_module(c, a.module, true)))
 		return;
-	if (a.option == CU_JIT_THREADS_PER_BLOCK)
-		return; /* the driver writes its answer into this one: nobody would see it */
-	if (!image_option(a.option)) {
+	if (!jit_option_is_number(a.option)) {
 		m->status = CUDA_ERROR_INVALID_VALUE;
 		return;
 	}

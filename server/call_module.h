@@ -41,7 +41,6 @@ struct srv_module {
 /* call_image.c: what a driver may be given of what a client sent. */
 CUresult image_check(const uint8_t *image, uint64_t bytes);
 bool image_is_elf(const uint8_t *image, uint64_t bytes);
-bool image_option(uint32_t option); /* its value is a number, and the driver writes nothing there */
 
 /* A call's hold on a module, let go where the variable ends. */
 #define MODULE_REF __attribute__((cleanup(module_put))) struct srv_module

@@ -8,6 +8,7 @@
 #include "shim/launch.h"
 #include "shim/module_int.h"
 #include "shim/pinned.h"
+#include "lib/launch_attr.h"
 
 #define ATTRS_MAX  64u
 #define PARAMS_MAX 32768u
@@ -115,35 +116,14 @@ static int check_attrs(struct launch *l, CUlaunchAttribute *out)
 	if (l->cfg.numAttrs > ATTRS_MAX || (l->cfg.numAttrs && !l->cfg.attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < l->cfg.numAttrs; i++) {
-		const CUlaunchAttribute *a = &l->cfg.attrs[i];
-		CUevent event = NULL;
+		CUevent *event;
 
-		out[i] = *a;
-		switch (a->id) {
-		case CU_LAUNCH_ATTRIBUTE_IGNORE:
-		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-			break;
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-			event = a->value.programmaticEvent.event;
-			break;
-		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-			event = a->value.launchCompletionEvent.event;
-			break;
-		default:
-			rgpu_err("launch attribute %d is not supported", a->id);
+		out[i] = l->cfg.attrs[i];
+		if (!launch_attr_travels(&out[i], &event)) {
+			rgpu_err("launch attribute %d is not supported", out[i].id);
 			return CUDA_ERROR_NOT_SUPPORTED;
 		}
-		if (event && !handle_find(KIND_event, (uint64_t)event))
+		if (event && !handle_find(KIND_event, (uint64_t)*event))
 			return CUDA_ERROR_INVALID_HANDLE;
 	}
 	return 0;

@@ -10,6 +10,7 @@
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
+#include "lib/box.h"
 
 #define SPAN_WASTE 4	       /* a copy down may fetch this many times its bytes to be one round trip */
 #define SPAN_FREE  (64u << 10) /* so small that nobody asks */
@@ -337,29 +338,7 @@ static int copy3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream hStream, bool sync)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
-	q = (CUDA_MEMCPY3D){.srcXInBytes = p->srcXInBytes,
-			    .srcY = p->srcY,
-			    .srcZ = p->srcZ,
-			    .srcLOD = p->srcLOD,
-			    .srcMemoryType = p->srcMemoryType,
-			    .srcHost = p->srcHost,
-			    .srcDevice = p->srcDevice,
-			    .srcArray = p->srcArray,
-			    .srcPitch = p->srcPitch,
-			    .srcHeight = p->srcHeight,
-			    .dstXInBytes = p->dstXInBytes,
-			    .dstY = p->dstY,
-			    .dstZ = p->dstZ,
-			    .dstLOD = p->dstLOD,
-			    .dstMemoryType = p->dstMemoryType,
-			    .dstHost = p->dstHost,
-			    .dstDevice = p->dstDevice,
-			    .dstArray = p->dstArray,
-			    .dstPitch = p->dstPitch,
-			    .dstHeight = p->dstHeight,
-			    .WidthInBytes = p->WidthInBytes,
-			    .Height = p->Height,
-			    .Depth = p->Depth};
+	q = copy_of_peer(p);
 	r = box_of(&b, &q);
 	if (!r && (b.src.device || b.src.is_array) && (b.dst.device || b.dst.is_array)) {
 		r = rgpu_use(&c, KIND_context, p->srcContext, false, &b.src.ctx, &obj);

@@ -10,6 +10,7 @@
 #include "shim/shared.h"
 #include "shim/staging.h"
 #include "shim/unsupported.h"
+#include "lib/jit_option.h"
 
 #define INLINE_MAX  (256u << 10) /* smaller images travel in the records: no staging buffer is made for them */
 #define INLINE_PART (48u << 10)
@@ -45,27 +46,15 @@ int load_options_read(struct load_options *o, unsigned n, const CUjit_option *op
 		case CU_JIT_WALL_TIME:
 			o->wall_time = &values[i];
 			break;
-		case CU_JIT_TARGET_FROM_CUCONTEXT:
-		case CU_JIT_MAX_REGISTERS:
 		case CU_JIT_THREADS_PER_BLOCK:
-		case CU_JIT_OPTIMIZATION_LEVEL:
-		case CU_JIT_TARGET:
-		case CU_JIT_FALLBACK_STRATEGY:
-		case CU_JIT_GENERATE_DEBUG_INFO:
-		case CU_JIT_LOG_VERBOSE:
-		case CU_JIT_GENERATE_LINE_INFO:
-		case CU_JIT_CACHE_MODE:
-		case CU_JIT_POSITION_INDEPENDENT_CODE:
-		case CU_JIT_MIN_CTA_PER_SM:
-		case CU_JIT_MAX_THREADS_PER_BLOCK:
-		case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
+			break; /* its value is the driver's answer, too, and nobody would carry it back: what was asked for stays */
+		default:
+			if (!jit_option_is_number(options[i]))
+				return rgpu_unsupported("a JIT option with pointers", NULL);
 			if (o->n == sizeof(o->list) / sizeof(*o->list))
 				return CUDA_ERROR_INVALID_VALUE;
 			o->list[o->n].option = options[i];
 			o->list[o->n++].value = (uint64_t)values[i];
-			break;
-		default:
-			return rgpu_unsupported("a JIT option with pointers", NULL);
 		}
 	}
 	return 0;

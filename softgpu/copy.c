@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "lib/box.h"
 
 struct copy_op {
 	struct op op;
@@ -407,30 +408,6 @@ CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(ctx_resolve(p->srcContext, &from));
 	TRY(ctx_resolve(p->dstContext, &to));
-	q = (CUDA_MEMCPY3D){
-		.srcXInBytes = p->srcXInBytes,
-		.srcY = p->srcY,
-		.srcZ = p->srcZ,
-		.srcLOD = p->srcLOD,
-		.srcMemoryType = p->srcMemoryType,
-		.srcHost = p->srcHost,
-		.srcDevice = p->srcDevice,
-		.srcArray = p->srcArray,
-		.srcPitch = p->srcPitch,
-		.srcHeight = p->srcHeight,
-		.dstXInBytes = p->dstXInBytes,
-		.dstY = p->dstY,
-		.dstZ = p->dstZ,
-		.dstLOD = p->dstLOD,
-		.dstMemoryType = p->dstMemoryType,
-		.dstHost = p->dstHost,
-		.dstDevice = p->dstDevice,
-		.dstArray = p->dstArray,
-		.dstPitch = p->dstPitch,
-		.dstHeight = p->dstHeight,
-		.WidthInBytes = p->WidthInBytes,
-		.Height = p->Height,
-		.Depth = p->Depth,
-	};
+	q = copy_of_peer(p);
 	return copy_3d(&q, stream, async);
 }

@@ -113,6 +113,9 @@ static void shapes(void)
 	attr[0].id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
 	attr[0].value.launchCompletionEvent.event = (CUevent)0x123;
 	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_HANDLE);
+	attr[0].value.launchCompletionEvent.event = NULL;
+	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
 	is_cu(cuLaunchKernelEx(NULL, fill, p, NULL), CUDA_ERROR_INVALID_VALUE);
 	v = 78;
 	is_cu(cuLaunchCooperativeKernel(fill, 2, 1, 1, 32, 1, 1, 0, s, p), CUDA_SUCCESS);

@@ -153,6 +153,34 @@ static void load_logs(void)
 	must(cuModuleUnload(m));
 }
 
+/* Every option that is a number, for every door that takes some. */
+static void numbers(void)
+{
+	static const CUjit_option all[] = {
+		CU_JIT_TARGET_FROM_CUCONTEXT, CU_JIT_MAX_REGISTERS,	   CU_JIT_THREADS_PER_BLOCK,	  CU_JIT_OPTIMIZATION_LEVEL,
+		CU_JIT_FALLBACK_STRATEGY,     CU_JIT_GENERATE_DEBUG_INFO,  CU_JIT_LOG_VERBOSE,		  CU_JIT_GENERATE_LINE_INFO,
+		CU_JIT_CACHE_MODE,	      CU_JIT_MAX_THREADS_PER_BLOCK, CU_JIT_MIN_CTA_PER_SM,	  CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
+	};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		CUjit_option option = all[i];
+		/* Of most of them 1 is a value that means something, and of a count of threads 32. */
+		void *value = (void *)(option == CU_JIT_THREADS_PER_BLOCK || option == CU_JIT_MAX_THREADS_PER_BLOCK ? 32l : 1l);
+		CUlibrary library;
+		CUlinkState l;
+		CUmodule m;
+
+		printf("# option %d\n", option);
+		is_cu(cuLinkCreate(1, &option, &value, &l), CUDA_SUCCESS);
+		is_cu(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)half, sizeof(half), "half", 1, &option, &value), CUDA_SUCCESS);
+		must(cuLinkDestroy(l));
+		is_cu(cuModuleLoadDataEx(&m, HEAD ".visible .global .u32 x;\n", 1, &option, &value), CUDA_SUCCESS);
+		must(cuModuleUnload(m));
+		is_cu(cuLibraryLoadData(&library, HEAD ".visible .global .u32 x;\n", &option, &value, 1, NULL, NULL, 0), CUDA_SUCCESS);
+		must(cuLibraryUnload(library));
+	}
+}
+
 int main(void)
 {
 	serve(NULL, 1);
@@ -163,5 +191,6 @@ int main(void)
 	files(built("tests/api/link_half.a"), CU_JIT_INPUT_LIBRARY);
 	files(built("tests/api/link_half.fatbin"), CU_JIT_INPUT_FATBINARY);
 	load_logs();
+	numbers();
 	return tap_done();
 }
