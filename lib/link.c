@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A TLS 1.3 connection with a pre-shared key: handshake and non-blocking bytes. */
+/* A TLS 1.3 connection, proven by a pre-shared key or by certificates: handshake and non-blocking bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include "lib/cert_int.h"
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "lib/link_ctx.h"
@@ -34,6 +35,9 @@ struct rgpu_link {
 	SSL *ssl;
 	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
 	char identity[64];
+	char *host; /* client with a certificate: what the server's is to be for, until the handshake is done */
+	bool certs, told, by_cert; /* may have them; see rgpu_link_told(); the peer had one */
+	struct rgpu_cert_id cert_id; /* server: the client's */
 	rgpu_psk_find find;
 	void *find_arg;
 	int sock_err; /* errno of the last recv or send that failed for good */
@@ -159,9 +163,17 @@ static int server_psk(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESS
 	return *out != NULL;
 }
 
-static struct rgpu_link *link_new(int fd, bool server)
+static int verify(int good, X509_STORE_CTX *s)
 {
-	SSL_CTX *ctx = rgpu_link_ctx(server);
+	SSL *ssl = X509_STORE_CTX_get_ex_data(s, SSL_get_ex_data_X509_STORE_CTX_idx());
+	struct rgpu_link *l = SSL_get_app_data(ssl);
+
+	return rgpu_cert_judge(good, s, l->server, l->host ? l->host : "", l->why, sizeof(l->why));
+}
+
+static struct rgpu_link *link_new(int fd, bool server, const struct rgpu_cert *cert)
+{
+	SSL_CTX *ctx = cert ? rgpu_cert_ctx(cert) : rgpu_link_ctx(server);
 	BIO_METHOD *method = bio_method();
 	int flags = fcntl(fd, F_GETFL);
 	struct rgpu_link *l;
@@ -187,12 +199,15 @@ static struct rgpu_link *link_new(int fd, bool server)
 	BIO_set_init(bio, 1);
 	SSL_set_bio(l->ssl, bio, bio);
 	SSL_set_app_data(l->ssl, l);
+	l->certs = cert;
+	if (cert)
+		SSL_set_verify(l->ssl, SSL_get_verify_mode(l->ssl), verify);
 	return l;
 }
 
 struct rgpu_link *rgpu_link_client(int fd, const char *identity, const uint8_t key[RGPU_KEY_LEN])
 {
-	struct rgpu_link *l = link_new(fd, false);
+	struct rgpu_link *l = link_new(fd, false, NULL);
 
 	if (!l)
 		return NULL;
@@ -203,9 +218,31 @@ struct rgpu_link *rgpu_link_client(int fd, const char *identity, const uint8_t k
 	return l;
 }
 
+struct rgpu_link *rgpu_link_client_cert(int fd, const struct rgpu_cert *cert, const char *host)
+{
+	struct rgpu_link *l = link_new(fd, false, cert);
+
+	if (!l)
+		return NULL;
+	snprintf(l->identity, sizeof(l->identity), "%s", rgpu_cert_name(cert));
+	l->host = strdup(host);
+	if (!l->host || !rgpu_cert_expect(l->ssl, host)) {
+		l->fd = -1; /* the caller's still */
+		rgpu_link_free(l);
+		return NULL;
+	}
+	SSL_set_connect_state(l->ssl);
+	return l;
+}
+
 struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg)
 {
-	struct rgpu_link *l = link_new(fd, true);
+	return rgpu_link_server_cert(fd, NULL, find, arg);
+}
+
+struct rgpu_link *rgpu_link_server_cert(int fd, const struct rgpu_cert *cert, rgpu_psk_find find, void *arg)
+{
+	struct rgpu_link *l = link_new(fd, true, cert);
 
 	if (!l)
 		return NULL;
@@ -229,6 +266,7 @@ void rgpu_link_free(struct rgpu_link *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	OPENSSL_cleanse(l->key, sizeof(l->key));
+	free(l->host);
 	free(l->out);
 	free(l);
 }
@@ -266,6 +304,16 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 		return broken(l, -l->sock_err, "the connection broke: %s", strerror(l->sock_err));
 	e = ERR_peek_last_error();
 	reason = ERR_GET_REASON(e);
+	/* A client's handshake is over before the server has looked at its certificate: the verdict is the first thing that it reads. */
+	if (l->certs && (!l->ready || !l->server)) {
+		const char *told = rgpu_cert_told(l->server, reason);
+
+		l->told = l->server && (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE || reason == SSL_R_CERTIFICATE_VERIFY_FAILED);
+		if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && *l->why)
+			return l->broken = -EACCES;
+		if (told)
+			return broken(l, -EACCES, "%s", told);
+	}
 	if (l->eof)
 		return broken(l, -ECONNRESET,
 			      l->ready ? "the other side closed the connection without a word"
@@ -286,7 +334,8 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 				      l->identity);
 		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
 		case SSL_R_NO_SHARED_CIPHER:
-			return broken(l, -EACCES, "a client offered no pre-shared key");
+			return broken(l, -EACCES, "a client offered no key, and this server has no certificate (tls-cert) to speak to "
+						 "clients with certificates");
 		}
 		return broken(l, -EPROTO, "the other side does not speak TLS 1.3 with a pre-shared key (%s)",
 			      reason ? ERR_reason_error_string(e) : "unexpected bytes");
@@ -315,8 +364,13 @@ int rgpu_link_handshake(struct rgpu_link *l)
 			(void)!send(l->fd, l->out + l->out_head, l->out_tail - l->out_head, MSG_NOSIGNAL);
 		return err;
 	}
-	if (!SSL_session_reused(l->ssl))
-		return broken(l, -EACCES, "the other side did not use the pre-shared key");
+	if (!SSL_session_reused(l->ssl)) {
+		if (!l->certs)
+			return broken(l, -EACCES, "the other side did not use the pre-shared key");
+		if (l->server ? !rgpu_cert_peer(l->ssl, l->identity, &l->cert_id) : SSL_get_verify_result(l->ssl) != X509_V_OK)
+			return broken(l, -EACCES, "the other side's certificate was not verified");
+		l->by_cert = l->server;
+	}
 	l->ready = true;
 	OPENSSL_cleanse(l->key, sizeof(l->key));
 	err = rgpu_link_flush(l);
@@ -360,6 +414,16 @@ bool rgpu_link_buffered(const struct rgpu_link *l)
 const char *rgpu_link_identity(const struct rgpu_link *l)
 {
 	return l->identity;
+}
+
+const struct rgpu_cert_id *rgpu_link_cert_id(const struct rgpu_link *l)
+{
+	return l->by_cert ? &l->cert_id : NULL;
+}
+
+bool rgpu_link_told(const struct rgpu_link *l)
+{
+	return l->told;
 }
 
 const char *rgpu_link_why(const struct rgpu_link *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A TLS 1.3 connection with a pre-shared key: handshake, non-blocking bytes, and blocking frames for control links. */
+/* A TLS 1.3 connection, proven by a pre-shared key or by certificates: handshake, non-blocking bytes, and blocking frames for control links. */
 #ifndef RGPU_LIB_LINK_H
 #define RGPU_LIB_LINK_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <rgpu_wire.h>
+#include "lib/cert.h"
 
 /*
  * A link owns its socket. It is not thread-safe: one lock of the caller's around all calls, poll()
@@ -22,9 +23,12 @@ typedef bool (*rgpu_psk_find)(void *arg, const char *identity, uint8_t key[RGPU_
  * link. */
 struct rgpu_link *rgpu_link_client(int fd, const char *identity, const uint8_t key[RGPU_KEY_LEN]);
 struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg);
+/* The same with certificates, which outlive the link: a server takes either; @host is what the client connected to. */
+struct rgpu_link *rgpu_link_client_cert(int fd, const struct rgpu_cert *cert, const char *host);
+struct rgpu_link *rgpu_link_server_cert(int fd, const struct rgpu_cert *cert, rgpu_psk_find find, void *arg);
 void rgpu_link_free(struct rgpu_link *l); /* sends close_notify when it can without blocking */
 
-/* Drives the handshake: 0 done, -EAGAIN poll for rgpu_link_events(), -EACCES the key is wrong, other -errno. */
+/* Drives the handshake: 0 done, -EAGAIN poll for rgpu_link_events(), -EACCES the key or a certificate is wrong, other -errno. */
 int rgpu_link_handshake(struct rgpu_link *l);
 /* The same, blocking at most @timeout_ms: -ETIMEDOUT. */
 int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms);
@@ -32,7 +36,10 @@ int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms);
 int rgpu_link_fd(const struct rgpu_link *l);
 short rgpu_link_events(const struct rgpu_link *l);	   /* POLLIN, and POLLOUT while output waits */
 bool rgpu_link_buffered(const struct rgpu_link *l);	   /* decrypted bytes lie inside: do not poll before reading them */
-const char *rgpu_link_identity(const struct rgpu_link *l); /* server: what the client named, after the handshake */
+const char *rgpu_link_identity(const struct rgpu_link *l); /* server: the client's key or its certificate's name, after the handshake */
+const struct rgpu_cert_id *rgpu_link_cert_id(const struct rgpu_link *l); /* server: NULL: it has a key */
+/* The peer believes to be connected, and must read our alert: its bytes are to be read before this socket is closed. */
+bool rgpu_link_told(const struct rgpu_link *l);
 const char *rgpu_link_cipher(const struct rgpu_link *l);   /* protocol and cipher, after the handshake */
 const char *rgpu_link_why(const struct rgpu_link *l);
 

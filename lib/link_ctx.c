@@ -11,6 +11,7 @@
 #define READ_AHEAD (128 << 10)
 
 static pthread_once_t ctx_once = PTHREAD_ONCE_INIT;
+static OSSL_LIB_CTX *lib;
 static SSL_CTX *ctx_client, *ctx_server;
 
 /*
@@ -29,21 +30,22 @@ static bool have_aes(void)
 #endif
 }
 
-static SSL_CTX *make_ctx(OSSL_LIB_CTX *lib, const SSL_METHOD *method, bool server)
+static SSL_CTX *make_ctx(bool server)
 {
 	bool aes = have_aes();
-	SSL_CTX *ctx = SSL_CTX_new_ex(lib, NULL, method);
+	SSL_CTX *ctx = SSL_CTX_new_ex(lib, NULL, server ? TLS_server_method() : TLS_client_method());
 
 	if (!ctx)
 		return NULL;
 	if (!SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) || !SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) ||
 	    !SSL_CTX_set_ciphersuites(ctx, aes ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 					       : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256") ||
-	    !SSL_CTX_set1_groups_list(ctx, "X25519:P-256") || !SSL_CTX_set_num_tickets(ctx, 0)) {
+	    !SSL_CTX_set1_groups_list(ctx, "X25519:P-256") || !SSL_CTX_set_num_tickets(ctx, 0) ||
+	    (server && !SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"rgpu", 4))) {
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
-	/* The pre-shared key is what proves the peer: a certificate never does, so any that is sent is refused. */
+	/* Without authorities of its own, which lib/cert.c adds, a context takes no certificate: the pre-shared key proves the peer. */
 	SSL_CTX_set_verify(ctx, server ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_max_early_data(ctx, 0);
@@ -59,8 +61,6 @@ static SSL_CTX *make_ctx(OSSL_LIB_CTX *lib, const SSL_METHOD *method, bool serve
 
 static void init(void)
 {
-	OSSL_LIB_CTX *lib;
-
 	/*
 	 * We may live in somebody's program: our own library context, so that neither its providers nor its
 	 * configuration reach us, and no exit handler that frees OpenSSL under our threads.
@@ -69,14 +69,26 @@ static void init(void)
 	lib = OSSL_LIB_CTX_new();
 	if (!lib)
 		return;
-	ctx_client = make_ctx(lib, TLS_client_method(), false);
-	ctx_server = make_ctx(lib, TLS_server_method(), true);
+	ctx_client = make_ctx(false);
+	ctx_server = make_ctx(true);
 }
 
 SSL_CTX *rgpu_link_ctx(int server)
 {
 	pthread_once(&ctx_once, init);
 	return server ? ctx_server : ctx_client;
+}
+
+SSL_CTX *rgpu_link_ctx_new(int server)
+{
+	pthread_once(&ctx_once, init);
+	return lib ? make_ctx(server) : NULL;
+}
+
+OSSL_LIB_CTX *rgpu_link_lib(void)
+{
+	pthread_once(&ctx_once, init);
+	return lib;
 }
 
 SSL_SESSION *rgpu_link_psk(SSL *ssl, const uint8_t key[RGPU_KEY_LEN])

@@ -9,6 +9,9 @@
 
 /* NULL when OpenSSL cannot be used. Never freed: engine threads may still be running at exit. */
 SSL_CTX *rgpu_link_ctx(int server);
+/* One more, for its caller to put a certificate into and to free. */
+SSL_CTX *rgpu_link_ctx_new(int server);
+OSSL_LIB_CTX *rgpu_link_lib(void);
 
 /* Plaintext bytes of one TLS record. */
 #define RGPU_TLS_RECORD 16384

@@ -79,7 +79,7 @@ int client_limits_parse(const char *text, struct client_limits *out, char why[RG
 		return rgpu_why(why, -EINVAL, "the line is too long");
 	name = strtok_r(line, " \t", &save);
 	if (!name || strchr(name, '=') || strlen(name) >= sizeof(out->name))
-		return rgpu_why(why, -EINVAL, "expected a client's name first: a key's id, a certificate's common name, or *");
+		return rgpu_why(why, -EINVAL, "expected a client's name first: a key's id, a certificate's name, or *");
 	strcpy(out->name, name);
 	while (!err && (w = strtok_r(NULL, " \t", &save))) {
 		char *eq = strchr(w, '=');

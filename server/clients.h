@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "lib/why.h"
 
-#define CLIENT_NAME_MAX 64 /* with its NUL: a key's id, or the common name of a certificate */
+#define CLIENT_NAME_MAX 64 /* with its NUL: a key's id, or the name of a certificate */
 #define CLIENTS_MAX	64
 
 struct client_limits {

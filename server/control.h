@@ -17,8 +17,9 @@ struct control_server {
 	struct control *list;
 };
 
-/* Serves @link, which is taken over, in a thread of its own. -EAGAIN: too many, of all or of this client, or no thread; the link
+/* Serves @link of @client (its key's id; its certificate's name, with @cert), which is taken over, in a thread of its own. -EAGAIN: too many, of all or of this client, or no thread; the link
  * is closed. */
-int control_begin(struct control_server *c, struct rgpu_link *link, const char *key_id, const char *from);
+int control_begin(struct control_server *c, struct rgpu_link *link, const char *client, const struct rgpu_cert_id *cert,
+		  const char *from);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The listener: accepts, tells control from data connections, and lets nobody in without a key. */
+/* The listener: accepts, tells control from data connections, and lets nobody in without a key or a certificate. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -29,6 +29,7 @@
 #define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
 #define GUEST_ADDR    64  /* of them from one address: its own oldest makes room */
 #define GUEST_MS      5000
+#define LEAVE_MS      1000 /* for one that was refused to read why */
 #define LISTEN_ENV    "RGPU_LISTEN_FD" /* to ourselves over a reload: "FD PORT HOST" */
 
 /* A connection that has not proven anything. Nothing is parsed: a first byte, then a handshake or a comparison. */
@@ -36,6 +37,7 @@ struct guest {
 	int fd; /* the link's once there is one; −1: free */
 	struct rgpu_link *link;
 	int64_t until;
+	bool leaves; /* was refused, and is to read why: what it says is thrown away until it closes */
 	struct sockaddr_storage from;
 	uint32_t got;
 	union {
@@ -47,6 +49,7 @@ struct guest {
 struct listener {
 	struct server_opts *opts;
 	struct rgpu_key key[SERVER_KEYS_MAX];
+	struct rgpu_cert *cert; /* NULL: keys only */
 	struct devices devices;
 	struct registry registry;
 	struct control_server control;
@@ -73,15 +76,18 @@ static bool find_key(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 	return false;
 }
 
-/* Whether sessions of a client that was let in once may go on. */
-static bool known_client(void *arg, const char *client)
+/* Why sessions of a client that was let in once may not go on; NULL: they may. */
+static const char *refuses_client(void *arg, const char *client, const struct rgpu_cert_id *cert)
 {
 	struct listener *l = arg;
 
+	if (cert)
+		return l->cert ? rgpu_cert_refuses(l->cert, cert)
+			       : "the server does not take certificates any more; ask whoever runs it";
 	for (unsigned i = 0; i < l->opts->nkeys; i++)
 		if (!strcmp(client, l->key[i].id))
-			return true;
-	return false;
+			return NULL;
+	return "the server does not take this client's key any more; ask whoever runs it";
 }
 
 static void dismiss(struct guest *g)
@@ -169,25 +175,31 @@ static void welcome(struct listener *l)
 	}
 }
 
-/* The handshake goes on: a wrong key ends it. */
+/* The handshake goes on: a wrong key or certificate ends it. */
 static void shake_hands(struct listener *l, struct guest *g)
 {
 	int err = rgpu_link_handshake(g->link);
 	char host[48] = "?", port[8] = "", from[64];
+	const struct rgpu_cert_id *cert;
 	const char *id;
 
 	if (err == -EAGAIN)
 		return;
 	if (err) {
 		complain(l, rgpu_link_why(g->link));
-		dismiss(g);
+		/* Closed with bytes unread, its socket would reset the connection, and the alert may never be read. */
+		g->leaves = rgpu_link_told(g->link) && !shutdown(g->fd, SHUT_WR);
+		g->until = rgpu_deadline(LEAVE_MS);
+		if (!g->leaves)
+			dismiss(g);
 		return;
 	}
 	id = strrchr(rgpu_link_identity(g->link), '/');
 	getnameinfo((struct sockaddr *)&g->from, sizeof(g->from), host, sizeof(host), port, sizeof(port),
 		    NI_NUMERICHOST | NI_NUMERICSERV);
 	snprintf(from, sizeof(from), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
-	if (control_begin(&l->control, g->link, id ? id + 1 : "", from))
+	cert = rgpu_link_cert_id(g->link);
+	if (control_begin(&l->control, g->link, cert ? rgpu_link_identity(g->link) : id ? id + 1 : "", cert, from))
 		complain(l, "too many control connections");
 	g->link = NULL;
 	g->fd = -1;
@@ -215,9 +227,15 @@ static void read_preface(struct listener *l, struct guest *g)
 
 static void hear(struct listener *l, struct guest *g)
 {
-	uint8_t first;
+	uint8_t first, nothing[4096];
 	ssize_t n;
 
+	if (g->leaves) {
+		n = recv(g->fd, nothing, sizeof(nothing), 0);
+		if (!n || (n < 0 && errno != EAGAIN))
+			dismiss(g);
+		return;
+	}
 	if (g->link) {
 		shake_hands(l, g);
 		return;
@@ -235,7 +253,7 @@ static void hear(struct listener *l, struct guest *g)
 	}
 	if (n == 1 && first == TLS_HANDSHAKE) {
 		rgpu_sock_tune(g->fd);
-		g->link = rgpu_link_server(g->fd, find_key, l);
+		g->link = rgpu_link_server_cert(g->fd, l->cert, find_key, l);
 		if (g->link) {
 			shake_hands(l, g);
 			return;
@@ -347,12 +365,14 @@ static int loop(struct listener *l)
 	}
 }
 
+/* And the certificate. */
 static int load_keys(struct listener *l)
 {
 	char why[RGPU_WHY_MAX];
+	int err;
 
 	for (unsigned i = 0; i < l->opts->nkeys; i++) {
-		int err = rgpu_key_load(l->opts->key_file[i], &l->key[i], why);
+		err = rgpu_key_load(l->opts->key_file[i], &l->key[i], why);
 
 		if (err == -ENOENT)
 			rgpu_err("%s; make a key with: rgpu-server --pair --key %s", why, l->opts->key_file[i]);
@@ -361,7 +381,12 @@ static int load_keys(struct listener *l)
 		if (err)
 			return err;
 	}
-	return 0;
+	if (!l->opts->tls.cert)
+		return 0;
+	err = rgpu_cert_load(&l->opts->tls, true, &l->cert, why);
+	if (err)
+		rgpu_err("%s", why);
+	return err;
 }
 
 /* Law 13: without a driver there is no server, and how to have softgpu is said, not done. */
@@ -485,7 +510,7 @@ static int begin(struct listener *l)
 	}
 	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
 	registry_adopt(&l->registry);
-	registry_revoke(&l->registry, known_client, l);
+	registry_revoke(&l->registry, refuses_client, l);
 	l->control.registry = &l->registry;
 	show(l);
 	rgpu_addr_text(&l->opts->listen, text);

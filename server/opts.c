@@ -13,7 +13,7 @@
 
 static const char usage[] =
 	"Usage: rgpu-server [--config FILE] [options]\n"
-	"       rgpu-server {--softgpu | --driver LIB} [--listen ADDR:PORT] --key FILE [options]\n"
+	"       rgpu-server {--softgpu | --driver LIB} [--listen ADDR:PORT] {--key FILE | --tls-cert FILE …} [options]\n"
 	"       rgpu-server --pair [--config FILE | --key FILE [--listen ADDR:PORT]]\n"
 	"       rgpu-server --check-config [--config FILE]\n"
 	"\n"
@@ -28,13 +28,18 @@ static const char usage[] =
 	"  --nvml LIB          read temperature, power and the like from this NVML (default: libnvidia-ml.so.1)\n"
 	"  --listen ADDR:PORT  where clients connect (default 127.0.0.1:7478; port 0 takes a free one)\n"
 	"  --key FILE          the key that clients must have; may be given for several keys\n"
+	"  --tls-cert FILE     the server's certificate, for clients with certificates, beside or instead of keys\n"
+	"  --tls-key FILE      its key\n"
+	"  --tls-ca FILE       the authorities of which the clients' certificates have to be\n"
+	"  --tls-crl FILE      lists of revoked ones, of each of these authorities (default: none is revoked)\n"
 	"  --pair              make the key file if there is none, and print the line for the client: rgpu join …\n"
 	"  --grace SECONDS     how long a session waits for a client that was cut off (default 120)\n"
 	"  --direct-grace SECONDS\n"
 	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --client \"NAME devices=0,2 mem=MIB session-mem=MIB sessions=N priority=low\"\n"
-	"                      what a client may use, named by its key's id, or *: of those without a line of their own\n"
+	"                      what a client may use, named by its key's id or its certificate's name, or *: of\n"
+	"                      those without a line of their own\n"
 	"  --worker-user USER  whose rights the workers have when the server is root's (default: root's, without capabilities)\n"
 	"  --state-dir DIR     where the workers' sockets lie, so that a restarted server finds them again\n"
 	"  --foreground        stay in the foreground: the default, for unit files that say so\n"
@@ -54,6 +59,10 @@ enum {
 	OPT_NVML,
 	OPT_LISTEN,
 	OPT_KEY,
+	OPT_TLS_CERT,
+	OPT_TLS_KEY,
+	OPT_TLS_CA,
+	OPT_TLS_CRL,
 	OPT_GRACE,
 	OPT_DIRECT_GRACE,
 	OPT_MAX,
@@ -78,6 +87,10 @@ static const struct option longs[] = {
 	{"blas", required_argument, NULL, OPT_BLAS},
 	{"listen", required_argument, NULL, OPT_LISTEN},
 	{"key", required_argument, NULL, OPT_KEY},
+	{"tls-cert", required_argument, NULL, OPT_TLS_CERT},
+	{"tls-key", required_argument, NULL, OPT_TLS_KEY},
+	{"tls-ca", required_argument, NULL, OPT_TLS_CA},
+	{"tls-crl", required_argument, NULL, OPT_TLS_CRL},
 	{"pair", no_argument, NULL, OPT_PAIR},
 	{"grace", required_argument, NULL, OPT_GRACE},
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
@@ -139,8 +152,11 @@ static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 {
 	if (o->mode == MODE_WORKER || o->mode == MODE_DEVICES || o->mode == MODE_TELEMETRY)
 		return 0;
-	if (!o->nkeys)
-		return rgpu_why(why, -EINVAL, "no key: give --key FILE (rgpu-server --pair --key FILE makes one)");
+	if (!o->nkeys && (!o->tls.cert || o->mode == MODE_PAIR))
+		return rgpu_why(why, -EINVAL, "no key: give --key FILE (rgpu-server --pair --key FILE makes one)%s",
+				o->mode == MODE_PAIR ? "" : ", or a certificate with --tls-cert");
+	if ((o->tls.cert || o->tls.key || o->tls.ca || o->tls.crl) && !(o->tls.cert && o->tls.key && o->tls.ca))
+		return rgpu_why(why, -EINVAL, "--tls-cert, --tls-key and --tls-ca belong together, and one of them is missing");
 	if (o->mode == MODE_PAIR)
 		return 0;
 	if (o->softgpu && *o->driver)
@@ -180,6 +196,18 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		if (o->nkeys == SERVER_KEYS_MAX)
 			return rgpu_why(why, -EINVAL, "%.100s is one key too many: %d at most", arg, SERVER_KEYS_MAX);
 		o->key_file[o->nkeys++] = arg;
+		return 0;
+	case OPT_TLS_CERT:
+		o->tls.cert = arg;
+		return 0;
+	case OPT_TLS_KEY:
+		o->tls.key = arg;
+		return 0;
+	case OPT_TLS_CA:
+		o->tls.ca = arg;
+		return 0;
+	case OPT_TLS_CRL:
+		o->tls.crl = arg;
 		return 0;
 	case OPT_GRACE:
 		v = number(arg, 1, 86400);
@@ -336,7 +364,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 		if (opt == OPT_CONFIG)
 			conf = optarg;
 		check_only |= opt == OPT_CHECK;
-		key |= opt == OPT_KEY;
+		key |= opt == OPT_KEY || opt == OPT_TLS_CERT;
 		hidden |= opt == OPT_WORKER || opt == OPT_DEVICES || opt == OPT_TELEMETRY || opt == OPT_HELP;
 	}
 	if (optind < argc) {
@@ -367,6 +395,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 int server_opts_keys(const struct server_opts *o)
 {
 	char why[RGPU_WHY_MAX];
+	struct rgpu_cert *cert = NULL;
 	struct rgpu_key key;
 	int bad = 0;
 
@@ -380,6 +409,15 @@ int server_opts_keys(const struct server_opts *o)
 			access(o->key_file[i], F_OK) ? o->key_file[i] : "");
 		bad++;
 	}
+	if (o->tls.cert && rgpu_cert_load(&o->tls, true, &cert, why)) {
+		fprintf(stderr, "rgpu-server: %s\n", why);
+		bad++;
+	} else if (o->tls.cert && rgpu_cert_days_left(cert) < 0) {
+		fprintf(stderr, "rgpu-server: the certificate %s expired on %s: clients refuse it\n", o->tls.cert,
+			rgpu_cert_until(cert));
+		bad++;
+	}
+	rgpu_cert_free(cert);
 	return bad;
 }
 
@@ -388,5 +426,9 @@ void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned 
 	char addr[RGPU_ADDR_TEXT_MAX];
 
 	rgpu_addr_text(&o->listen, addr);
-	snprintf(line, size, "rgpu-server --softgpu --listen %s --key %s", addr, o->key_file[0]);
+	if (o->nkeys)
+		snprintf(line, size, "rgpu-server --softgpu --listen %s --key %s", addr, o->key_file[0]);
+	else
+		snprintf(line, size, "rgpu-server --softgpu --listen %s --tls-cert %s --tls-key %s --tls-ca %s", addr, o->tls.cert,
+			 o->tls.key, o->tls.ca);
 }

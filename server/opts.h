@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include "lib/addr.h"
+#include "lib/cert.h"
 #include "lib/key.h"
 #include "server/clients.h"
 
@@ -36,6 +37,7 @@ struct server_opts {
 	const char *conf; /* NULL: none was read */
 	const char *key_file[SERVER_KEYS_MAX];
 	unsigned nkeys;
+	struct rgpu_cert_files tls; /* .cert NULL: keys only */
 	int grace_s, direct_grace_s;
 	unsigned max_sessions;
 	struct client_limits client[CLIENTS_MAX];
@@ -47,7 +49,7 @@ struct server_opts {
 /* 0 go on, 1 done (help was printed, the configuration is good), 2 wrong usage or configuration (said on stderr). */
 int server_opts_parse(int argc, char **argv, struct server_opts *o);
 
-/* Tries to read each key; tells on stderr what is wrong. How many cannot be used. */
+/* Tries to read each key, and the certificate; tells on stderr what is wrong. How many cannot be used. */
 int server_opts_keys(const struct server_opts *o);
 
 /* How to be started with softgpu, from how it was started now. */

@@ -164,6 +164,7 @@ static bool serve(int sock)
 		return true;
 	case W_LEASE:
 		me.ident.epoch = m.ident.epoch;
+		me.ident.cert = m.ident.cert;
 		worker_retire(&me.w, ++me.ident.lease);
 		m.ident = me.ident;
 		answer(sock, &m, 0, "");

@@ -230,6 +230,8 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	m->type = W_OPEN;
 	memcpy(m->ident.sid, st->sid, RGPU_SID_LEN);
 	memcpy(m->ident.key_id, a->key_id, sizeof(m->ident.key_id));
+	m->ident.has_cert = a->has_cert;
+	m->ident.cert = a->cert;
 	memcpy(m->ident.comm, st->comm, sizeof(st->comm));
 	text_printable(m->ident.comm, sizeof(m->ident.comm));
 	m->ident.uid = st->uid;
@@ -326,6 +328,7 @@ static int take_up(struct ses *s, const struct asker *a, const struct rgpu_start
 		return rgpu_why(why, -ENOMEM, "the server is out of memory");
 	m->type = W_LEASE;
 	m->ident.epoch = st->epoch;
+	m->ident.cert = a->cert; /* it may have been renewed */
 	err = registry_ask(s, m, REGISTRY_ANSWER_MS, why);
 	if (!err)
 		s->ident = m->ident;
@@ -403,6 +406,8 @@ static int enter(struct registry *r, const struct asker *a, const struct rgpu_st
 	} else {
 		fresh->slot = free_slot(r);
 		snprintf(fresh->client, sizeof(fresh->client), "%s", a->key_id);
+		fresh->has_cert = a->has_cert;
+		fresh->cert = a->cert;
 		list(r, fresh);
 		s = fresh;
 		fresh = NULL;
@@ -461,11 +466,11 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 		err = admit(r, a, s, out, why);
 	registry_hex(sid, st->sid);
 	if (!err && fresh)
-		rgpu_note("session start: sid %.8s key %s from %s uid %u pid %u comm \"%s\" device %u, worker %d", sid, a->key_id,
-			  a->from, st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
+		rgpu_note("session start: sid %.8s %s %s from %s uid %u pid %u comm \"%s\" device %u, worker %d", sid,
+			  registry_proof(a->has_cert), a->key_id,			  a->from, st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
 	else if (err)
-		rgpu_note("session %s refused: sid %.8s key %s from %s uid %u pid %u: %s", resume ? "resume" : "start", sid,
-			  a->key_id, a->from, st->uid, st->pid, why);
+		rgpu_note("session %s refused: sid %.8s %s %s from %s uid %u pid %u: %s", resume ? "resume" : "start", sid,
+			  registry_proof(a->has_cert), a->key_id, a->from, st->uid, st->pid, why);
 	gone = err && !fresh && s->hung_up;
 	pthread_mutex_unlock(&s->lock);
 	if (gone) {
@@ -485,7 +490,7 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 	return err;
 }
 
-/* The session, if the asker's key started it. */
+/* The session, if the asker started it. */
 int registry_owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out,
 		   char why[RGPU_WHY_MAX])
 {

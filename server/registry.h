@@ -35,6 +35,8 @@ struct ses {
 
 	/* registry.lock */
 	char client[CLIENT_NAME_MAX];
+	bool has_cert;
+	struct rgpu_cert_id cert;
 	unsigned slot; /* of the account of memory */
 	bool open;     /* its worker answers: not one that is being made */
 	uint8_t token[16];
@@ -65,9 +67,11 @@ struct registry {
 	pthread_cond_t buried; /* one of them is not dying any more */
 };
 
-/* The one who asks: key id of the control connection. */
+/* The one who asks: who the control connection was made by. */
 struct asker {
-	char key_id[CLIENT_NAME_MAX];
+	char key_id[CLIENT_NAME_MAX]; /* its key's id, or its certificate's name */
+	bool has_cert;
+	struct rgpu_cert_id cert;
 	char from[64];
 	struct rgpu_link *link; /* for the data connection's key */
 };
@@ -100,8 +104,16 @@ void registry_put(struct ses *s);
 /* Its worker hung up. */
 void registry_gone(struct registry *r, struct ses *s);
 
-/* Ends the sessions of those clients that are not known any more: their keys were taken off the configuration. */
-void registry_revoke(struct registry *r, bool (*known)(void *arg, const char *client), void *arg);
+/* Ends the sessions of those clients that @refuses has a reason against (@cert NULL: they have a key): what they had is not taken
+ * any more. */
+void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const char *client, const struct rgpu_cert_id *cert),
+		     void *arg);
+
+/* For the log, before a client's name: what it is the name of. */
+static inline const char *registry_proof(bool has_cert)
+{
+	return has_cert ? "certificate" : "key";
+}
 
 /* Ends all: their clients hear @text. Returns when every worker is gone. */
 void registry_end_all(struct registry *r, int err, const char *text);

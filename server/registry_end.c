@@ -59,9 +59,9 @@ void registry_bury(struct registry *r, struct ses *s)
 	registry_remember(r, s, text);
 	registry_hex(sid, s->sid);
 	quota_clear(r->quota, s->slot, NULL);
-	rgpu_note("session end: sid %.8s key %s from %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences), "
+	rgpu_note("session end: sid %.8s %s %s from %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences), "
 		  "%llu bytes up, %llu down: %s",
-		  sid, s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
+		  sid, registry_proof(s->ident.has_cert), s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
 		  (long long)(registry_seconds() - s->ident.started),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0),
@@ -142,13 +142,16 @@ int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RG
 	return 0;
 }
 
-void registry_revoke(struct registry *r, bool (*known)(void *arg, const char *client), void *arg)
+void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const char *client, const struct rgpu_cert_id *cert),
+		     void *arg)
 {
+	const char *why;
+
 	for (;;) {
 		struct ses *s;
 
 		pthread_mutex_lock(&r->lock);
-		for (s = r->list; s && known(arg, s->client); s = s->next)
+		for (s = r->list; s && !(why = refuses(arg, s->client, s->has_cert ? &s->cert : NULL)); s = s->next)
 			;
 		if (s)
 			s->refs++;
@@ -157,7 +160,7 @@ void registry_revoke(struct registry *r, bool (*known)(void *arg, const char *cl
 			return;
 		if (registry_unlist(r, s)) {
 			pthread_mutex_lock(&s->lock);
-			end_worker(s, EKEYREVOKED, "the server does not take this client's key any more; ask whoever runs it");
+			end_worker(s, EKEYREVOKED, why);
 			pthread_mutex_unlock(&s->lock);
 			registry_bury(r, s);
 		}

@@ -32,7 +32,7 @@ bool registry_unlist(struct registry *r, struct ses *s);
 /* Why one that is off the list ended, for clients that ask after it. */
 void registry_remember(struct registry *r, const struct ses *s, const char *text);
 
-/* The session that the asker's key started, with its lock held and a reference. Else -ESTALE or -EACCES, and *out is NULL. */
+/* The session that the asker started, with its lock held and a reference. Else -ESTALE or -EACCES, and *out is NULL. */
 int registry_owned(struct registry *r, const struct asker *a, const uint8_t sid[RGPU_SID_LEN], struct ses **out,
 		   char why[RGPU_WHY_MAX]);
 

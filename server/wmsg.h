@@ -5,10 +5,11 @@
 
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
+#include "lib/cert.h"
 #include "lib/key.h"
 #include "server/clients.h"
 
-#define WMSG_VERSION 4 /* a restarted listener may be newer than the workers it finds */
+#define WMSG_VERSION 5 /* a restarted listener may be newer than the workers it finds */
 
 enum wmsg_type {
 	/* Listener to worker; each but CONN is answered by RESULT. */
@@ -28,6 +29,8 @@ enum wmsg_type {
 struct wmsg_ident {
 	uint8_t sid[RGPU_SID_LEN];
 	char key_id[CLIENT_NAME_MAX];
+	uint32_t has_cert; /* key_id is the name of a certificate, which cert remembers */
+	struct rgpu_cert_id cert;
 	char from[64]; /* the address that it was started from */
 	char comm[17];
 	uint32_t uid, pid, device, flags, epoch, lease;

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 #include "lib/addr.h"
-#include "lib/key.h"
+#include "lib/auth.h"
 #include "shim/transport_int.h"
 #include "usermode-proxy/relay.h"
 
@@ -29,7 +29,7 @@ struct direct {
 	struct rgpu_transport base;
 	struct direct *next; /* of all open ones, for the fork handler */
 	struct rgpu_addr server;
-	struct rgpu_key key;
+	struct rgpu_auth auth;
 	struct rgpu_ctl *ctl;
 	struct rgpu_devices devices;
 	struct rgpu_relay *relay;
@@ -254,7 +254,7 @@ static void direct_close(struct rgpu_transport *t)
 		}
 	if (d->k)
 		munmap(d->k, page_size());
-	rgpu_key_wipe(&d->key);
+	rgpu_auth_free(&d->auth);
 	pthread_mutex_destroy(&d->lock);
 	free(d->base.device);
 	free(d);
@@ -514,14 +514,16 @@ static int read_devices(struct direct *d)
 
 int transport_direct_open(const char *server, struct rgpu_transport **out)
 {
-	const char *path = getenv("RGPU_KEY");
+	static const char *const name[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA", "RGPU_AUTH"};
+	const char *text[RGPU_AUTH_SETTINGS];
 	char why[RGPU_WHY_MAX];
 	struct direct *d;
 	int err;
 
-	if (!path || !*path)
-		return transport_why(
-			-EINVAL, "RGPU_SERVER is set but RGPU_KEY is not: it names the key file that rgpu-server --pair made");
+	for (int i = 0; i < RGPU_AUTH_SETTINGS; i++)
+		text[i] = getenv(name[i]);
+	if (rgpu_auth_kind(text, name, why) < 0)
+		return transport_why(-EINVAL, "RGPU_SERVER is set, but there is %s", why);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return transport_why(-ENOMEM, "no memory");
@@ -533,12 +535,12 @@ int transport_direct_open(const char *server, struct rgpu_transport **out)
 	if (err)
 		err = transport_why(err, "RGPU_SERVER: %s", why);
 	if (!err) {
-		err = rgpu_key_load(path, &d->key, why);
+		err = rgpu_auth_load(text, name, &d->auth, why);
 		if (err)
-			err = transport_why(err == -EACCES ? err : -EINVAL, "RGPU_KEY: %s", why);
+			err = transport_why(err == -EACCES ? err : -EINVAL, "%s: %s", name[d->auth.kind == RGPU_AUTH_CERT], why);
 	}
 	if (!err) {
-		d->ctl = rgpu_ctl_new(&d->server, &d->key, VERSION);
+		d->ctl = rgpu_ctl_new(&d->server, &d->auth, VERSION);
 		err = d->ctl ? read_devices(d) : transport_why(-ENOMEM, "no memory");
 	}
 	if (err) {

@@ -279,6 +279,7 @@ struct rgpu_telemetry_link {
 #define RGPU_DATA_LABEL	   "EXPORTER-rgpu-data-connection"
 #define RGPU_PSK_IDENTITY  "rgpu-pairing"	 /* control connections: identity is "rgpu-pairing/" + key id, see lib/key.h */
 #define RGPU_DATA_IDENTITY "rgpu-session"
+#define RGPU_PLAIN_NAME	   "plaintext"		 /* what clients without TLS are called, all of them */
 #define RGPU_KEY_LEN	   32
 
 struct rgpu_preface {

@@ -13,11 +13,16 @@
 #include "usermode-proxy/config.h"
 
 static const char usage[] = "usage: rgpu-proxy [--config FILE]\n"
-			    "       rgpu-proxy --server HOST[:PORT] --key FILE [--ctl DEVICE]\n"
+			    "       rgpu-proxy --server HOST[:PORT] {--key FILE | --tls-cert FILE --tls-key FILE --tls-ca FILE} "
+			    "[--ctl DEVICE]\n"
 			    "       rgpu-proxy --check-config [--config FILE]\n"
 			    "Serves /dev/rgpuN of this machine with the GPUs of the rgpu-server at HOST.\n"
 			    "  --server HOST[:PORT]  the server; default port %d\n"
 			    "  --key FILE            the key that rgpu-server --pair made there\n"
+			    "  --tls-cert FILE, --tls-key FILE\n"
+			    "                        this machine's certificate and its key, instead of the server's key\n"
+			    "  --tls-ca FILE         the authorities of which the server's certificate has to be\n"
+			    "  --auth key|cert       which of both is used when both are there\n"
 			    "  --config FILE         [proxy] and lines \"server = …\", \"key = …\", \"ctl = …\"; the command "
 			    "line comes first. Without\n"
 			    "                        this, --server and --key: " PROXY_CONF "\n"
@@ -44,12 +49,16 @@ static int set(struct proxy_texts *t, const char *name, const char *value, bool 
 	} at[] = {{"server", t->server, sizeof(t->server)},
 		  {"key", t->key, sizeof(t->key)},
 		  {"ctl", t->ctl, sizeof(t->ctl)},
-		  {"web", t->web, sizeof(t->web)}};
+		  {"web", t->web, sizeof(t->web)},
+		  {"tls-cert", t->tls_cert, sizeof(t->tls_cert)},
+		  {"tls-key", t->tls_key, sizeof(t->tls_key)},
+		  {"tls-ca", t->tls_ca, sizeof(t->tls_ca)},
+		  {"auth", t->auth, sizeof(t->auth)}};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (!strcmp(name, at[i].name))
 			return over || !*at[i].dst ? put(at[i].dst, at[i].room, value, name, why) : 0;
-	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, ctl and web", name);
+	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, tls-cert, tls-key, tls-ca, auth, ctl and web", name);
 }
 
 /* The page's: a number, or nothing. */
@@ -120,23 +129,36 @@ static int read_file(struct proxy_texts *t, const char *path, char why[RGPU_WHY_
 	return n;
 }
 
+const char *const proxy_auth_names[RGPU_AUTH_SETTINGS] = {"--key", "--tls-cert", "--tls-key", "--tls-ca", "--auth"};
+
+void proxy_auth_texts(const struct proxy_texts *t, const char *text[RGPU_AUTH_SETTINGS])
+{
+	text[RGPU_AUTH_SET_KEY] = t->key;
+	text[RGPU_AUTH_SET_TLS_CERT] = t->tls_cert;
+	text[RGPU_AUTH_SET_TLS_KEY] = t->tls_key;
+	text[RGPU_AUTH_SET_TLS_CA] = t->tls_ca;
+	text[RGPU_AUTH_SET_KIND] = t->auth;
+}
+
 static int take(const struct proxy_texts *t, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
+	const char *auth[RGPU_AUTH_SETTINGS];
 	char inner[RGPU_WHY_MAX];
 	int err;
 
+	proxy_auth_texts(t, auth);
 	if (!*t->server)
 		return rgpu_why(why, -EINVAL, "no server: --server HOST:PORT says where rgpu-server listens");
-	if (!*t->key)
-		return rgpu_why(why, -EINVAL, "no key: --key FILE is what rgpu-server --pair made");
 	err = rgpu_addr_parse(t->server, false, &out->server, inner);
+	if (!err && rgpu_auth_kind(auth, proxy_auth_names, why) < 0)
+		return -EINVAL;
 	if (err)
 		return rgpu_why(why, err, "--server: %.200s", inner);
 	err = port(t->web, &out->web, why);
 	if (err)
 		return err;
 	strcpy(out->ctl, *t->ctl ? t->ctl : "/dev/rgpu-ctl");
-	return rgpu_key_load(t->key, &out->key, why);
+	return rgpu_auth_load(auth, proxy_auth_names, &out->auth, why);
 }
 
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
@@ -146,9 +168,12 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 		{"config", required_argument, NULL, 'c'}, {"ctl", required_argument, NULL, 'd'},
 		{"web", required_argument, NULL, 'w'},	  {"foreground", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'V'},
-		{"check-config", no_argument, NULL, 'C'}, {NULL, 0, NULL, 0},
+		{"check-config", no_argument, NULL, 'C'}, {"tls-cert", required_argument, NULL, 't'},
+		{"tls-key", required_argument, NULL, 'T'}, {"tls-ca", required_argument, NULL, 'a'},
+		{"auth", required_argument, NULL, 'A'},  {NULL, 0, NULL, 0},
 	};
-	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web"};
+	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web",
+					    ['t'] = "tls-cert", ['T'] = "tls-key", ['a'] = "tls-ca", ['A'] = "auth"};
 	const char *file = NULL;
 	bool check_only = false;
 	struct proxy_texts t = {0};
@@ -162,6 +187,10 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 		case 'k':
 		case 'd':
 		case 'w':
+		case 't':
+		case 'T':
+		case 'a':
+		case 'A':
 			err = set(&t, names[c], optarg, true, why);
 			break;
 		case 'c':
@@ -186,14 +215,14 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 	}
 	if (!err && optind < argc)
 		err = rgpu_why(why, -EINVAL, "unexpected \"%.60s\"; see rgpu-proxy --help", argv[optind]);
-	if (!file && !*t.server && !*t.key && (check_only || !access(PROXY_CONF, F_OK)))
+	if (!file && !*t.server && !*t.key && !*t.tls_cert && (check_only || !access(PROXY_CONF, F_OK)))
 		file = PROXY_CONF;
 	if (!err && file)
 		err = read_file(&t, file, why);
 	if (!err)
 		err = take(&t, out, why);
 	if (!err && check_only) {
-		rgpu_key_wipe(&out->key);
+		rgpu_auth_free(&out->auth);
 		printf("%s is good\n", file ? file : "the command line");
 		return 1;
 	}

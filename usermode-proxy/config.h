@@ -4,7 +4,7 @@
 #define RGPU_PROXY_CONFIG_H
 
 #include "lib/addr.h"
-#include "lib/key.h"
+#include "lib/auth.h"
 
 #define PROXY_CONF "/etc/rgpu/proxy.conf"
 #define PROXY_USER "rgpu-proxy" /* whom the unit runs it as */
@@ -13,7 +13,7 @@
 
 struct proxy_config {
 	struct rgpu_addr server;
-	struct rgpu_key key;
+	struct rgpu_auth auth;
 	char ctl[256]; /* /dev/rgpu-ctl */
 	int web;       /* port of the page on loopback, WEB_OFF */
 };
@@ -21,7 +21,12 @@ struct proxy_config {
 /* The settings as they are written; empty: not there. */
 struct proxy_texts {
 	char server[300], key[300], ctl[256], web[8];
+	char tls_cert[300], tls_key[300], tls_ca[300], auth[8];
 };
+
+/* Of them, how the proxy proves itself; see lib/auth.h. */
+void proxy_auth_texts(const struct proxy_texts *t, const char *text[RGPU_AUTH_SETTINGS]);
+extern const char *const proxy_auth_names[RGPU_AUTH_SETTINGS];
 
 /*
  * Reads a file's settings, as rgpu-proxy does: how many lines are bad, each told to @bad; or a negative errno with @why when it

@@ -23,7 +23,7 @@
 struct rgpu_ctl {
 	pthread_mutex_t lock; /* all below but fd, which is also read without it */
 	struct rgpu_addr server;
-	struct rgpu_key key;
+	struct rgpu_auth auth;
 	char agent[64];
 	struct rgpu_link *link;
 	int fd;
@@ -35,7 +35,7 @@ struct rgpu_ctl {
 	uint8_t *buf; /* RGPU_FRAME_MAX bytes: the answer's payload */
 };
 
-struct rgpu_ctl *rgpu_ctl_new(const struct rgpu_addr *server, const struct rgpu_key *key, const char *agent)
+struct rgpu_ctl *rgpu_ctl_new(const struct rgpu_addr *server, const struct rgpu_auth *auth, const char *agent)
 {
 	struct rgpu_ctl *c = calloc(1, sizeof(*c));
 
@@ -48,7 +48,7 @@ struct rgpu_ctl *rgpu_ctl_new(const struct rgpu_addr *server, const struct rgpu_
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	c->server = *server;
-	c->key = *key;
+	c->auth = *auth;
 	snprintf(c->agent, sizeof(c->agent), "%s", agent);
 	c->fd = -1;
 	return c;
@@ -67,7 +67,7 @@ void rgpu_ctl_free(struct rgpu_ctl *c)
 		return;
 	drop(c);
 	pthread_mutex_destroy(&c->lock);
-	rgpu_key_wipe(&c->key);
+	rgpu_key_wipe(&c->auth.key);
 	free(c->buf);
 	free(c);
 }
@@ -99,7 +99,7 @@ static int lost(struct rgpu_ctl *c, int err, const char *what, char why[RGPU_WHY
 	rgpu_addr_text(&c->server, text);
 	snprintf(cause, sizeof(cause), "%s", c->link && rgpu_link_why(c->link)[0] ? rgpu_link_why(c->link) : strerror(-err));
 	drop(c);
-	return rgpu_why(why, err, "server %.80s: %s: %.140s", text, what, cause);
+	return rgpu_why(why, err, "server %.80s: %s: %s", text, what, cause);
 }
 
 static int nonsense(struct rgpu_ctl *c, const char *what, char why[RGPU_WHY_MAX])
@@ -177,7 +177,7 @@ static int connect_now(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 	fd = rgpu_addr_connect(&c->server, CONNECT_MS, why);
 	if (fd < 0)
 		return fd;
-	c->link = rgpu_link_client(fd, c->key.identity, c->key.secret);
+	c->link = rgpu_auth_link(&c->auth, &c->server, fd);
 	if (!c->link) {
 		close(fd);
 		return rgpu_why(why, -ENOMEM, "no memory for a TLS connection");

@@ -175,7 +175,7 @@ static void show(const struct proxy_config *cfg, struct kern *kern)
 
 	if (cfg->web == WEB_OFF)
 		return;
-	ctl = rgpu_ctl_new(&cfg->server, &cfg->key, AGENT);
+	ctl = rgpu_ctl_new(&cfg->server, &cfg->auth, AGENT);
 	port = ctl ? view_serve(kern, ctl, &cfg->server, cfg->web, why) : rgpu_why(why, -ENOMEM, "no memory for the page");
 	if (port < 0)
 		rgpu_warn("%s", why);
@@ -191,8 +191,8 @@ static int run(const struct proxy_config *cfg, char **argv, char why[RGPU_WHY_MA
 
 	rq.server = cfg->server;
 	raise_fd_limit();
-	rq.pool = pool_new(&cfg->server, &cfg->key, AGENT);
-	ctl = rgpu_ctl_new(&cfg->server, &cfg->key, AGENT);
+	rq.pool = pool_new(&cfg->server, &cfg->auth, AGENT);
+	ctl = rgpu_ctl_new(&cfg->server, &cfg->auth, AGENT);
 	if (signals < 0 || !rq.pool || !ctl)
 		return rgpu_why(why, -ENOMEM, "no memory or descriptors to begin with");
 	err = become_proxy(cfg->ctl, &rq, why);

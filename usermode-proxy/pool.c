@@ -14,7 +14,7 @@ struct pool {
 	unsigned nfree;
 };
 
-struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_key *key, const char *agent)
+struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_auth *auth, const char *agent)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 
@@ -23,7 +23,7 @@ struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_key *key
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->came_back, NULL);
 	for (; p->nfree < POOL_MAX; p->nfree++) {
-		p->free[p->nfree] = rgpu_ctl_new(server, key, agent);
+		p->free[p->nfree] = rgpu_ctl_new(server, auth, agent);
 		if (!p->free[p->nfree]) {
 			pool_free(p);
 			return NULL;

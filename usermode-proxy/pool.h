@@ -7,7 +7,7 @@
 
 struct pool;
 
-struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_key *key, const char *agent); /* NULL: no memory */
+struct pool *pool_new(const struct rgpu_addr *server, const struct rgpu_auth *auth, const char *agent); /* NULL: no memory */
 void pool_free(struct pool *p); /* all connections are back */
 /* Never NULL; waits while all are in use. */
 struct rgpu_ctl *pool_get(struct pool *p);

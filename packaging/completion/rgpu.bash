@@ -9,7 +9,7 @@ _rgpu()
 		return
 	fi
 	case $prev in
-	--key | --output) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+	--key | --tls-cert | --tls-key | --tls-ca | --output) COMPREPLY=($(compgen -f -- "$cur")); return ;;
 	--root) COMPREPLY=($(compgen -d -- "$cur")); return ;;
 	--server) COMPREPLY=($(compgen -A hostname -- "$cur")); return ;;
 	esac
@@ -18,13 +18,13 @@ _rgpu()
 		# From the command on, it is that command's own completion.
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--server | --key) i=$((i + 1)) ;;
+			--server | --key | --tls-cert | --tls-key | --tls-ca | --auth) i=$((i + 1)) ;;
 			--) ;;
 			*) declare -F _command_offset >/dev/null && _command_offset $i; return ;;
 			esac
 		done
 		case $cur in
-		-*) COMPREPLY=($(compgen -W '--server --key --help --' -- "$cur")) ;;
+		-*) COMPREPLY=($(compgen -W '--server --key --tls-cert --tls-key --tls-ca --auth --help --' -- "$cur")) ;;
 		*) COMPREPLY=($(compgen -c -- "$cur")) ;;
 		esac ;;
 	join) COMPREPLY=($(compgen -W '--no-check --root --help -' -- "$cur")) ;;

@@ -23,7 +23,7 @@
 #define RECORDS 60
 
 static struct rgpu_addr server = {.host = "127.0.0.1"};
-static struct rgpu_key key;
+static struct rgpu_auth auth;
 static uint32_t state;
 static unsigned garbage, forged, flooded, refused;
 
@@ -36,7 +36,7 @@ static struct rgpu_link *control(void)
 {
 	char why[RGPU_WHY_MAX];
 	int fd = rgpu_addr_connect(&server, WAIT_MS, why);
-	struct rgpu_link *l = fd < 0 ? NULL : rgpu_link_client(fd, key.identity, key.secret);
+	struct rgpu_link *l = fd < 0 ? NULL : rgpu_link_client(fd, auth.key.identity, auth.key.secret);
 
 	if (l && !rgpu_link_handshake_wait(l, WAIT_MS))
 		return l;
@@ -104,7 +104,7 @@ static struct rgpu_link *data(const struct rgpu_lease *lease)
 static void send_forged(void)
 {
 	char why[RGPU_WHY_MAX];
-	struct rgpu_ctl *c = rgpu_ctl_new(&server, &key, "hostile");
+	struct rgpu_ctl *c = rgpu_ctl_new(&server, &auth, "hostile");
 	struct rgpu_lease lease;
 	struct rgpu_link *l;
 	uint64_t stamp = 1;
@@ -138,7 +138,7 @@ static void send_forged(void)
 /* As many sessions as it can get, and none of them used. */
 static void flood(void)
 {
-	struct rgpu_ctl *c = rgpu_ctl_new(&server, &key, "hostile");
+	struct rgpu_ctl *c = rgpu_ctl_new(&server, &auth, "hostile");
 	struct rgpu_lease lease[FLOOD];
 	char why[RGPU_WHY_MAX];
 	unsigned n = 0;
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 {
 	char why[RGPU_WHY_MAX];
 
-	if (argc != 4 || rgpu_key_load(argv[2], &key, why))
+	if (argc != 4 || rgpu_key_load(argv[2], &auth.key, why))
 		return 2;
 	server.port = atoi(argv[1]);
 	state = atoi(argv[3]);

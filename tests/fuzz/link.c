@@ -123,6 +123,14 @@ struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg)
 	abort();
 }
 
+struct rgpu_link *rgpu_link_client_cert(int fd, const struct rgpu_cert *cert, const char *host)
+{
+	(void)fd;
+	(void)cert;
+	(void)host;
+	abort();
+}
+
 int rgpu_link_handshake(struct rgpu_link *l)
 {
 	(void)l;

@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 #include "usermode-proxy/control.h"
 
-static struct rgpu_key key;
+static struct rgpu_auth auth;
 
 /* What the listener does; set before the client's request. */
 static struct script {
@@ -34,8 +34,8 @@ static uint16_t started_type;
 static bool find(void *arg, const char *identity, uint8_t out[RGPU_KEY_LEN])
 {
 	(void)arg;
-	memcpy(out, key.secret, RGPU_KEY_LEN);
-	return !strcmp(identity, key.identity);
+	memcpy(out, auth.key.secret, RGPU_KEY_LEN);
+	return !strcmp(identity, auth.key.identity);
 }
 
 static void send_devices(struct rgpu_link *l)
@@ -143,7 +143,7 @@ static void *serve(void *arg)
 static struct rgpu_ctl *fresh(const struct rgpu_addr *a)
 {
 	script = (struct script){.major = RGPU_WIRE_MAJOR, .magic = RGPU_MAGIC};
-	return rgpu_ctl_new(a, &key, "rgpu-test 0.1");
+	return rgpu_ctl_new(a, &auth, "rgpu-test 0.1");
 }
 
 static void greetings(const struct rgpu_addr *a)
@@ -271,7 +271,7 @@ static void breaks(const struct rgpu_addr *a)
 	is_int(rgpu_ctl_end(c, st.sid, why), 0, "… and made again when needed");
 	rgpu_ctl_free(c);
 
-	c = rgpu_ctl_new(&nobody, &key, "rgpu-test 0.1");
+	c = rgpu_ctl_new(&nobody, &auth, "rgpu-test 0.1");
 	is_int(rgpu_ctl_hello(c, NULL, why), -ECONNREFUSED, "nobody: %s", why);
 	ok(rgpu_ctl_retryable(-ECONNREFUSED) && !rgpu_ctl_retryable(-EACCES) && !rgpu_ctl_retryable(-ENOENT),
 	   "what may be tried again");
@@ -285,7 +285,7 @@ int main(void)
 	pthread_t t;
 
 	snprintf(text, sizeof(text), "%s\n%064d\n", RGPU_KEY_FILE_MAGIC, 42);
-	rgpu_key_parse(text, &key, why);
+	rgpu_key_parse(text, &auth.key, why);
 	listen_fd = rgpu_addr_listen(&a, &a.port, why);
 	pthread_create(&t, NULL, serve, NULL);
 	greetings(&a);

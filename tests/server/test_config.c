@@ -147,11 +147,11 @@ static void pair_by_conf(char text[512])
 static int greet(const char *key_file, struct rgpu_ctl **c)
 {
 	struct rgpu_addr at = {"127.0.0.1", port};
-	struct rgpu_key key;
+	struct rgpu_auth auth = {.kind = RGPU_AUTH_KEY};
 	char why[RGPU_WHY_MAX];
-	int err = rgpu_key_load(key_file, &key, why);
+	int err = rgpu_key_load(key_file, &auth.key, why);
 
-	*c = rgpu_ctl_new(&at, &key, "a test");
+	*c = rgpu_ctl_new(&at, &auth, "a test");
 	return err ? err : rgpu_ctl_hello(*c, NULL, why);
 }
 

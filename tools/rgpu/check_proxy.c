@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rgpu doctor on the proxy: its configuration, its key, its process, and whether it has devices online. */
+/* rgpu doctor on the proxy: its configuration, its key or certificate, its process, and whether it has devices online. */
 #include <errno.h>
 #include <glob.h>
 #include <pwd.h>
@@ -48,6 +48,7 @@ static bool read_settings(const struct doctor *d, struct settings *s)
 
 static void look_config(struct doctor *d, struct finding *f)
 {
+	const char *auth[RGPU_AUTH_SETTINGS];
 	char why[RGPU_WHY_MAX];
 	struct settings s;
 
@@ -70,9 +71,18 @@ static void look_config(struct doctor *d, struct finding *f)
 		fix(f, "sed -i '%d s/^/; /' %s && systemctl reload-or-restart rgpu-proxy", s.bad_line, d->conf);
 		return;
 	}
-	if (!*s.t.server || rgpu_addr_parse(s.t.server, false, &d->cfg.server, why) || !*s.t.key) {
-		bad(f, "%s names no %s", d->conf, *s.t.server ? "key" : "server");
+	if (!*s.t.server || rgpu_addr_parse(s.t.server, false, &d->cfg.server, why)) {
+		bad(f, "%s names no server", d->conf);
 		fix_join(d, f);
+		return;
+	}
+	proxy_auth_texts(&s.t, auth);
+	if (rgpu_auth_kind(auth, proxy_auth_names, why) < 0) {
+		bad(f, "%s: %s", d->conf, why);
+		if (*s.t.key || *s.t.tls_cert)
+			fix(f, "nano %s   # man rgpu-proxy.conf", d->conf);
+		else
+			fix_join(d, f);
 		return;
 	}
 	if (!rgpu_addr_is_loopback(&d->cfg.server))
@@ -81,8 +91,42 @@ static void look_config(struct doctor *d, struct finding *f)
 	good(f, "%s: server %s", d->conf, s.t.server);
 }
 
+/* Its own; the server's is looked at when it is spoken to. */
+static void look_cert(struct doctor *d, struct finding *f, const struct proxy_texts *t)
+{
+	struct rgpu_auth *a = &d->cfg.auth;
+	struct rgpu_cert_files files = {
+		.cert = sys_path(t->tls_cert), .key = sys_path(t->tls_key), .ca = sys_path(t->tls_ca)};
+	char why[RGPU_WHY_MAX];
+	int err = rgpu_cert_load(&files, false, &a->cert, why);
+
+	if (err == -EACCES && geteuid()) {
+		skip(f, "%s can be read by root only: sudo rgpu doctor", t->tls_key);
+		return;
+	}
+	if (err == -EACCES) {
+		bad(f, "%s", why);
+		fix(f, "chown " PROXY_USER ": %s && chmod 0600 %s", t->tls_key, t->tls_key);
+		return;
+	}
+	if (err) {
+		bad(f, "%s", why);
+		fix(f, "nano %s   # man rgpu-proxy.conf", d->conf);
+		return;
+	}
+	a->kind = RGPU_AUTH_CERT;
+	d->key_good = true;
+	if (rgpu_cert_days_left(a->cert) < 0) {
+		bad(f, "the certificate %s (%s) expired on %s", t->tls_cert, rgpu_cert_name(a->cert), rgpu_cert_until(a->cert));
+		fix(f, "install NEWCERT %s && systemctl reload rgpu-proxy   # NEWCERT: from whoever issued this one", t->tls_cert);
+		return;
+	}
+	good(f, "%s, name %s, valid until %s", t->tls_cert, rgpu_cert_name(a->cert), rgpu_cert_until(a->cert));
+}
+
 static void look_key(struct doctor *d, struct finding *f)
 {
+	const char *auth[RGPU_AUTH_SETTINGS];
 	const struct passwd *pw = *sys_root ? NULL : getpwnam(PROXY_USER);
 	char why[RGPU_WHY_MAX];
 	struct settings s;
@@ -94,6 +138,11 @@ static void look_key(struct doctor *d, struct finding *f)
 		return;
 	}
 	read_settings(d, &s);
+	proxy_auth_texts(&s.t, auth);
+	if (rgpu_auth_kind(auth, proxy_auth_names, why) == RGPU_AUTH_CERT) {
+		look_cert(d, f, &s.t);
+		return;
+	}
 	if (stat(sys_path(s.t.key), &st)) {
 		if (errno == EACCES) {
 			skip(f, "%s can be read by root only: sudo rgpu doctor", s.t.key);
@@ -109,7 +158,7 @@ static void look_key(struct doctor *d, struct finding *f)
 		fix(f, pw ? "chown " PROXY_USER ": %s && chmod 0600 %s" : "chmod 0600 %s", s.t.key, s.t.key);
 		return;
 	}
-	err = rgpu_key_load(sys_path(s.t.key), &d->cfg.key, why);
+	err = rgpu_key_load(sys_path(s.t.key), &d->cfg.auth.key, why);
 	if (err == -EACCES) {
 		skip(f, "%s can be read by root only: sudo rgpu doctor", s.t.key);
 		return;
@@ -120,7 +169,7 @@ static void look_key(struct doctor *d, struct finding *f)
 		return;
 	}
 	d->key_good = true;
-	good(f, "%s, id %s", s.t.key, d->cfg.key.id);
+	good(f, "%s, id %s", s.t.key, d->cfg.auth.key.id);
 }
 
 static void look_running(struct doctor *d, struct finding *f)
@@ -172,8 +221,8 @@ static void look_current(struct doctor *d, struct finding *f)
 }
 
 const struct check checks_proxy[] = {
-	{"proxy-config", "the proxy's configuration names a server and a key", look_config},
-	{"proxy-key", "the key is one, and the proxy's alone", look_key},
+	{"proxy-config", "the proxy's configuration names a server, and a key or certificate", look_config},
+	{"proxy-key", "the key is one, and the proxy's alone; a certificate has not run out", look_key},
 	{"proxy-running", "rgpu-proxy runs and serves the module", look_running},
 	{"proxy-current", "it is the installed release", look_current},
 	{0},

@@ -71,10 +71,10 @@ static void look_known(struct doctor *d, struct finding *f)
 	int err;
 
 	if (!d->reached || !d->key_good) {
-		skip(f, d->reached ? "the key cannot be read" : "the server is not reached");
+		skip(f, d->reached ? "the key or certificate cannot be read" : "the server is not reached");
 		return;
 	}
-	c = rgpu_ctl_new(&d->cfg.server, &d->cfg.key, "rgpu doctor " RGPU_VERSION);
+	c = rgpu_ctl_new(&d->cfg.server, &d->cfg.auth, "rgpu doctor " RGPU_VERSION);
 	err = c ? rgpu_ctl_hello(c, &w, why) : rgpu_why(why, -ENOMEM, "no memory");
 	if (!err)
 		err = rgpu_ctl_devices(c, &list, why);
@@ -85,7 +85,9 @@ static void look_known(struct doctor *d, struct finding *f)
 		rgpu_devices_free(&list);
 	} else {
 		bad(f, "%s", why);
-		if (err == -EACCES)
+		if (err == -EACCES && d->cfg.auth.kind == RGPU_AUTH_CERT)
+			fix_there(d, f, "journalctl -u rgpu-server -n 20   # it says which certificate is wrong, and why");
+		else if (err == -EACCES)
 			fix_there(d, f, "rgpu-server --pair | rgpu join -");
 		else if (err == -EPROTO)
 			fix_there(
@@ -124,7 +126,7 @@ static void look_online(struct doctor *d, struct finding *f)
 		fix(f, "sudo rgpu doctor   # on the host: it sees the proxy and the server");
 		return;
 	}
-	bad(f, "the server has %u GPU%s and takes our key, but %u %s here: the proxy uses another configuration", d->gpus,
+	bad(f, "the server has %u GPU%s and takes us, but %u %s here: the proxy uses another configuration", d->gpus,
 	    d->gpus == 1 ? "" : "s", n, n == 1 ? "is" : "are");
 	fix(f, "systemctl restart rgpu-proxy   # running programs go on");
 }
@@ -132,7 +134,7 @@ static void look_online(struct doctor *d, struct finding *f)
 const struct check checks_server[] = {
 	{"server-name", "the server's name is found", look_name},
 	{"server-reached", "the server takes connections", look_reached},
-	{"server-key", "it takes our key, speaks our version and has GPUs", look_known},
+	{"server-key", "it takes our key or certificate, speaks our version and has GPUs", look_known},
 	{"devices-online", "its GPUs stand behind /dev/rgpuN", look_online},
 	{0},
 };

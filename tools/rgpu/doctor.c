@@ -128,7 +128,7 @@ static int run_all(bool json)
 	else if (nbad)
 		printf("\n%u %s wrong. Mend the first one, then look again: others may be its consequences.\n", nbad,
 		       nbad == 1 ? "thing is" : "things are");
-	rgpu_key_wipe(&d.cfg.key);
+	rgpu_auth_free(&d.cfg.auth);
 	return nbad != 0;
 }
 

@@ -81,7 +81,8 @@ static int parse(const char *text, struct join *j, char why[RGPU_WHY_MAX])
 /* Asks the server, before anything is changed here. */
 static int ask(const struct join *j)
 {
-	struct rgpu_ctl *c = rgpu_ctl_new(&j->server, &j->key, "rgpu join " RGPU_VERSION);
+	struct rgpu_auth auth = {.kind = RGPU_AUTH_KEY, .key = j->key};
+	struct rgpu_ctl *c = rgpu_ctl_new(&j->server, &auth, "rgpu join " RGPU_VERSION);
 	struct rgpu_devices list = {0};
 	struct rgpu_welcome w;
 	char why[RGPU_WHY_MAX];
@@ -104,6 +105,7 @@ static int ask(const struct join *j)
 		rgpu_devices_free(&list);
 	if (c)
 		rgpu_ctl_free(c);
+	rgpu_auth_free(&auth);
 	return err ? 1 : 0;
 }
 

@@ -3,7 +3,7 @@
 #include "tools/rgpu/cmd.h"
 #include "tools/rgpu/sys.h"
 #include "lib/addr.h"
-#include "lib/key.h"
+#include "lib/auth.h"
 #include <errno.h>
 #include <getopt.h>
 #include <glob.h>
@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 static const char help[] =
-	"usage: rgpu run [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n\n"
+	"usage: rgpu run [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n"
+	"       rgpu run --server HOST:PORT --tls-cert FILE --tls-key FILE --tls-ca FILE [--] CMD [ARG …]\n\n"
 	"Runs CMD with rgpu's libcuda, libcudart, libcublas, libnvrtc and libnvJitLink before all others: through\n"
-	"/dev/rgpuN, or, with --server and --key, over a TLS connection of its own to an rgpu-server. The exit status is CMD's; "
-	"125 when\n"
-	"rgpu itself failed, 126 when CMD can't be run, 127 when it isn't found.\n";
+	"/dev/rgpuN, or, with --server and a key or certificate, over a TLS connection of its own to an rgpu-server. --auth key\n"
+	"or --auth cert says which is used when both are given. The exit status is CMD's; 125 when rgpu itself failed, 126 when\n"
+	"CMD can't be run, 127 when it isn't found.\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
 {
@@ -59,24 +60,36 @@ static bool any_device(void)
 	return found;
 }
 
-/* The libraries read these two again; here a mistake in them gets its answer before the program starts. */
-static int direct(const char *server, const char *key)
+static const char *const names[RGPU_AUTH_SETTINGS] = {"--key", "--tls-cert", "--tls-key", "--tls-ca", "--auth"};
+
+/* The libraries read these again; here a mistake in them gets its answer before the program starts. */
+static int direct(const char *server, const char *const text[RGPU_AUTH_SETTINGS])
 {
+	static const char *const env[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA", "RGPU_AUTH"};
 	char why[RGPU_WHY_MAX], full[PATH_MAX];
 	struct rgpu_addr addr;
-	struct rgpu_key k;
+	struct rgpu_auth auth;
 
-	if (!key)
-		return fail("--server needs --key FILE, the key that rgpu-server --pair wrote");
 	if (!server)
-		return fail("--key is for --server HOST:PORT; without one the program goes through /dev/rgpu0 and needs no key");
-	if (rgpu_addr_parse(server, false, &addr, why) || rgpu_key_load(key, &k, why))
+		return fail("a key or certificate is for --server HOST:PORT; without one the program goes through /dev/rgpu0 and "
+			    "needs none");
+	if (rgpu_addr_parse(server, false, &addr, why) || rgpu_auth_load(text, names, &auth, why))
 		return fail("%s", why);
-	rgpu_key_wipe(&k);
-	if (!realpath(key, full)) /* the program may change its directory first */
-		return fail("%s: %s", key, strerror(errno));
-	if (setenv("RGPU_SERVER", server, 1) || setenv("RGPU_KEY", full, 1))
+	rgpu_auth_free(&auth);
+	if (setenv("RGPU_SERVER", server, 1))
 		return fail("%s", strerror(errno));
+	for (int i = 0; i < RGPU_AUTH_SETTINGS; i++) {
+		bool file = i != RGPU_AUTH_SET_KIND;
+
+		if (!text[i]) {
+			unsetenv(env[i]); /* nor does another's come between */
+			continue;
+		}
+		if (file && !realpath(text[i], full)) /* the program may change its directory first */
+			return fail("%s: %s", text[i], strerror(errno));
+		if (setenv(env[i], file ? full : text[i], 1))
+			return fail("%s", strerror(errno));
+	}
 	return 0;
 }
 
@@ -104,10 +117,15 @@ int cmd_run(int argc, char **argv)
 	static const struct option options[] = {
 		{"server", required_argument, NULL, 's'},
 		{"key", required_argument, NULL, 'k'},
+		{"tls-cert", required_argument, NULL, 't'},
+		{"tls-key", required_argument, NULL, 'T'},
+		{"tls-ca", required_argument, NULL, 'a'},
+		{"auth", required_argument, NULL, 'A'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const char *server = NULL, *key = NULL;
+	const char *server = NULL, *text[RGPU_AUTH_SETTINGS] = {NULL};
+	bool any = false;
 	char dir[PATH_MAX];
 	int c, r;
 
@@ -117,7 +135,19 @@ int cmd_run(int argc, char **argv)
 			server = optarg;
 			break;
 		case 'k':
-			key = optarg;
+			text[RGPU_AUTH_SET_KEY] = optarg;
+			break;
+		case 't':
+			text[RGPU_AUTH_SET_TLS_CERT] = optarg;
+			break;
+		case 'T':
+			text[RGPU_AUTH_SET_TLS_KEY] = optarg;
+			break;
+		case 'a':
+			text[RGPU_AUTH_SET_TLS_CA] = optarg;
+			break;
+		case 'A':
+			text[RGPU_AUTH_SET_KIND] = optarg;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -129,8 +159,10 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return fail("no command; rgpu run --help says how");
-	if (server || key) {
-		r = direct(server, key);
+	for (int i = 0; i < RGPU_AUTH_SETTINGS; i++)
+		any |= text[i] != NULL;
+	if (server || any) {
+		r = direct(server, text);
 		if (r)
 			return r;
 	} else if (!getenv("RGPU_SERVER") && !any_device()) {

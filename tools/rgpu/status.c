@@ -51,11 +51,13 @@ static void show_proxy(void)
 		rgpu_addr_text(&cfg.server, addr);
 		field("server", "%s", addr);
 	}
-	if (!err)
-		field("key", "%s", cfg.key.id);
+	if (!err && cfg.auth.kind == RGPU_AUTH_CERT)
+		field("certificate", "%s, valid until %s", rgpu_cert_name(cfg.auth.cert), rgpu_cert_until(cfg.auth.cert));
+	else if (!err)
+		field("key", "%s", cfg.auth.key.id);
 	if (epoch)
 		field("epoch", "%s", epoch);
-	rgpu_key_wipe(&cfg.key);
+	rgpu_auth_free(&cfg.auth);
 }
 
 static void show_device(const char *name)
