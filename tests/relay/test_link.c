@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "lib/link_ctx.h"
 #include "lib/link.h"
 #include "tests/tap.h"
 
@@ -121,6 +122,123 @@ static void stranger(const char *what, bool server, const char *text, bool end, 
 	close(fd[1]);
 }
 
+/* A client that is not ours: it has the right key, and would like to speak before the handshake, or to come back without it. */
+static unsigned tickets;
+
+static int new_ticket(SSL *ssl, SSL_SESSION *s)
+{
+	(void)ssl;
+	(void)s;
+	tickets++;
+	return 0;
+}
+
+static int early_psk(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, SSL_SESSION **out)
+{
+	(void)md;
+	*out = rgpu_link_psk(ssl, good_key);
+	SSL_SESSION_set_max_early_data(*out, 1000);
+	*id = (const unsigned char *)"rgpu-pairing/1";
+	*id_len = strlen("rgpu-pairing/1");
+	return 1;
+}
+
+static void early(void)
+{
+	static const char secret[] = "said too early";
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	char buf[64];
+	struct server s;
+	SSL_SESSION *again;
+	size_t n;
+	SSL *ssl;
+	pthread_t t;
+	int fd[2];
+
+	SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256");
+	SSL_CTX_set_psk_use_session_callback(ctx, early_psk);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT);
+	SSL_CTX_sess_set_new_cb(ctx, new_ticket);
+	ssl = SSL_new(ctx);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		abort();
+	SSL_set_fd(ssl, fd[0]);
+	is_int(SSL_write_early_data(ssl, secret, sizeof(secret), &n), 1, "a client speaks before the handshake");
+	s.link = rgpu_link_server(fd[1], find, (void *)"rgpu-pairing/1");
+	pthread_create(&t, NULL, handshake, &s);
+	is_int(SSL_connect(ssl), 1, "… which it then makes");
+	pthread_join(t, NULL);
+	is_int(s.err, 0, "… with the right key");
+	is_int(SSL_get_early_data_status(ssl), SSL_EARLY_DATA_REJECTED, "what it said early is refused");
+	is_int(rgpu_link_read(s.link, buf, sizeof(buf)), -EAGAIN, "and nobody has read it");
+	rgpu_link_write(s.link, "hello", 5);
+	is_int(SSL_read(ssl, buf, sizeof(buf)), 5, "what is said now comes");
+	is_int(SSL_write(ssl, "x", 1), 1, "both ways");
+	is_int(rgpu_link_read(s.link, buf, sizeof(buf)), 1, "…");
+	is_int(tickets, 0, "it got no ticket to come back with");
+	again = SSL_get1_session(ssl);
+	ok(!SSL_SESSION_has_ticket(again), "nor has its session one");
+	SSL_SESSION_free(again);
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	close(fd[0]);
+	rgpu_link_free(s.link);
+}
+
+/* Passes on what there is from @from to @to, and keeps a copy. */
+static size_t carry(int from, int to, uint8_t *copy, size_t room)
+{
+	ssize_t n = recv(from, copy, room, MSG_DONTWAIT);
+
+	return n > 0 && send(to, copy, n, MSG_NOSIGNAL) == n ? n : 0;
+}
+
+/* All that a client said in a session is said again to the same server, in pieces of @piece: it gets nowhere. */
+static void replayed(size_t piece)
+{
+	static uint8_t said[65536], other[65536];
+	int a[2], b[2], c_err = -EAGAIN, s_err = -EAGAIN;
+	struct rgpu_link *c, *s;
+	struct rgpu_frame f;
+	size_t n = 0;
+	char buf[64];
+	int err = -EAGAIN;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, b))
+		abort();
+	c = rgpu_link_client(a[0], "rgpu-pairing/1", good_key);
+	s = rgpu_link_server(b[0], find, (void *)"rgpu-pairing/1");
+	for (int i = 0; i < 10 && (c_err || s_err); i++) {
+		c_err = c_err ? rgpu_link_handshake(c) : 0;
+		n += carry(a[1], b[1], said + n, sizeof(said) - n);
+		s_err = s_err ? rgpu_link_handshake(s) : 0;
+		carry(b[1], a[1], other, sizeof(other));
+	}
+	rgpu_link_send_frame(c, RGPU_C_HELLO, 7, "hello", 5, 1000);
+	n += carry(a[1], b[1], said + n, sizeof(said) - n);
+	is_int(rgpu_link_recv_frame(s, &f, buf, sizeof(buf), 1000), 5, "a session of %zu bytes is recorded", n);
+	rgpu_link_free(c);
+	rgpu_link_free(s);
+	close(a[1]);
+	close(b[1]);
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, b))
+		abort();
+	s = rgpu_link_server(b[0], find, (void *)"rgpu-pairing/1");
+	for (size_t at = 0; at < n && err == -EAGAIN; at += piece) {
+		size_t len = n - at < piece ? n - at : piece;
+
+		if (send(b[1], said + at, len, MSG_NOSIGNAL) != (ssize_t)len)
+			break;
+		err = rgpu_link_handshake(s);
+		ok(rgpu_link_read(s, buf, sizeof(buf)) < 0, "nothing can be read of it") || (err = 1);
+	}
+	ok(err < 0 && err != -EAGAIN, "played again in pieces of %zu it is refused: %s", piece, rgpu_link_why(s));
+	ok(rgpu_link_export(s, RGPU_DATA_LABEL, "", 0, buf, 32) < 0, "and nothing can be derived from it");
+	rgpu_link_free(s);
+	close(b[1]);
+}
+
 #define BIG (24u << 20)
 
 static uint8_t pattern(size_t i, int seed)
@@ -202,6 +320,9 @@ int main(void)
 	stranger("a peer that closes at once", false, "", true, -ECONNRESET);
 	stranger("a client that closes at once", true, "", true, -ECONNRESET);
 	stranger("a peer that says nothing", false, "", false, -ETIMEDOUT);
+	early();
+	replayed(65536);
+	replayed(100);
 	big();
 	return tap_done();
 }
