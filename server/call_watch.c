@@ -6,6 +6,7 @@
 #include "api/watch.h"
 #include "lib/clock.h"
 #include "server/call_wait.h"
+#include "server/lane.h"
 
 _Static_assert(sizeof(struct rec_EVENT_WATCH) == sizeof(struct rec_STREAM_WATCH), "one layout for all");
 _Static_assert(sizeof(struct rec_EVENT_WATCH) == sizeof(struct rec_MEMORY_WATCH), "one layout for all");
@@ -16,6 +17,9 @@ static void say(struct srv_call *c, bool ask)
 	uint64_t word;
 
 	memcpy(&a, c->body, c->body_len < sizeof(a) ? c->body_len : sizeof(a));
+	/* A quiet call that failed is told with the answer to a question. */
+	if (!ask)
+		ask = output_owes_error(srv_worker(c));
 	word = a.mark | (ask ? RGPU_WATCH_ASK : 0);
 	if (c->recv_len != sizeof(word) || !srv_recv_buffer(c))
 		return;

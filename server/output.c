@@ -342,6 +342,17 @@ void output_quiet_error(struct worker *w, int32_t status, uint32_t op)
 	pthread_mutex_unlock(&o->lock);
 }
 
+bool output_owes_error(struct worker *w)
+{
+	struct output *o = &w->output;
+	bool owes;
+
+	pthread_mutex_lock(&o->lock);
+	owes = o->qstatus;
+	pthread_mutex_unlock(&o->lock);
+	return owes;
+}
+
 static void drop_first(struct srv_lane *lane)
 {
 	struct output *o = &lane->w->output;

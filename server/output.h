@@ -82,6 +82,7 @@ void output_reply(struct srv_lane *lane, struct reply *r, bool ordered);
 
 /* A quiet call failed; only the first untold one is kept. */
 void output_quiet_error(struct worker *w, int32_t status, uint32_t op);
+bool output_owes_error(struct worker *w); /* one that no reply has told yet */
 
 /* The rest: output.lock is held. */
 

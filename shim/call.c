@@ -8,6 +8,7 @@
 #include "shim/cuda_api.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/known.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -184,6 +185,7 @@ static void mark_busy(struct rgpu_call *c)
 		return;
 	if (!c->settles)
 		atomic_fetch_add(&ctx_of(c->context)->work, 1);
+	known_given(c);
 	heap_busy(ctx_of(c->context)->device, atomic_load(&c->session->counter));
 	if (shared_any() && (shared_before(c->op) || c->op == OP_GRAPH_LAUNCH))
 		shared_watch(c->session);
@@ -230,11 +232,13 @@ int call_wait(struct rgpu_call *c, struct fence *f)
 			ctx_of(c->context)->fault = f->status;
 		return f->status;
 	}
+	known_waited(c->session, f->after);
 	return c->mute ? 0 : session_take_pending(c->session, c->op);
 }
 
 void call_expect(struct rgpu_call *c, struct fence *f)
 {
+	f->after = c->rec->after;
 	f->seq = call_publish(c, false);
 	mark_busy(c);
 	lane_expect(c->lane, f);

@@ -14,7 +14,7 @@
 
 #define RGPU_NO_OP	0xffff
 #define RGPU_ALIGN8(n)	(((n) + 7) & ~(size_t)7)
-#define RGPU_OBJ_FIELDS 4
+#define RGPU_OBJ_FIELDS 6
 
 struct rgpu_session;
 struct rgpu_lane;
@@ -41,6 +41,7 @@ struct rgpu_call {
 	bool unordered; /* its record waits for none of other threads */
 	bool settles;	/* it leaves nothing running that a synchronous copy would have to wait for */
 	int status;
+	uint64_t gives;		  /* wire name + 1 of the stream that it gives work; 0 none */
 	uint64_t capture_stream;  /* wire name of the stream that captures */
 	uint64_t ctx;		  /* wire name of context; 0 none */
 	struct rgpu_obj *context; /* that the call belongs to */

@@ -7,6 +7,7 @@
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/known.h"
 #include "shim/session.h"
 #include "shim/thread.h"
 
@@ -31,6 +32,7 @@ int rgpu_capture(struct rgpu_call *c, uint64_t stream)
 {
 	struct gstream s;
 
+	known_gives(c, stream);
 	if (__builtin_expect(!atomic_load_explicit(&graph_captures, memory_order_acquire), 1))
 		return 0;
 	s = capture_stream(c, stream);

@@ -8,6 +8,7 @@
 #include "shim/call_int.h"
 #include "shim/ctx.h"
 #include "shim/hostfunc.h"
+#include "shim/known.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -156,6 +157,7 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	bool after_functions;
+	struct known_point now;
 	uint64_t off, work;
 	struct ctx *x;
 	enum wait w;
@@ -183,6 +185,7 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 		return r;
 	x = ctx_of(c->context);
 	work = atomic_load(&x->work);
+	now = known_point(c, stream);
 	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
 	if (bytes <= INLINE_UP)
 		r = up_inline(c, dst, src, bytes, stream, w);
@@ -190,6 +193,8 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 		r = up_staged(c, dst, src, bytes, stream, w);
 	else /* The caller may overwrite them at once: they must have left. */
 		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w);
+	if (!r && w == WAIT_ANSWER)
+		known_reached(&now);
 	if (!r && w == WAIT_ANSWER && stream == 0)
 		ctx_settled(x, work);
 	if (!r && sync && shared_any() && (twin || w == WAIT_ANSWER))
@@ -357,11 +362,13 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	uint64_t off, work = atomic_load(&ctx_of(c->context)->work);
+	struct known_point now;
 	uint32_t bo;
 	int r;
 
 	if (!bytes)
 		return 0;
+	now = known_point(c, stream);
 	r = !src.box && shared_has(src.at) ? shared_push(c->session, false) : 0;
 	if (r)
 		return r;
@@ -372,6 +379,8 @@ int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes,
 		r = down_inline(c, dst, src, bytes, stream);
 	else
 		r = down_staged(c, dst, src, bytes, stream);
+	if (!r && sync)
+		known_reached(&now);
 	/* The legacy stream's copy comes after all that others were given, but for those that do not take part in its order. */
 	if (!r && sync && stream == 0)
 		ctx_settled(ctx_of(c->context), work);

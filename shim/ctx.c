@@ -161,7 +161,9 @@ static struct ctx *ctx_new(struct device *d, unsigned flags, bool primary)
 	x->peers = 0;
 	atomic_store(&x->work, 0);
 	atomic_store(&x->settled, 0);
-	memset(x->legacy, 0, sizeof(x->legacy));
+	atomic_store(&x->idle, 0);
+	atomic_store(&x->blocking, 0);
+	memset(&x->legacy, 0, sizeof(x->legacy));
 	x->cache = CU_FUNC_CACHE_PREFER_NONE;
 	x->banks = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
 	x->id = atomic_fetch_add(&next_id, 1);
@@ -196,7 +198,7 @@ static void forget_objects(struct ctx *x)
 {
 	handle_each(KIND_stream, drop_stream, x->obj);
 	handle_each(KIND_event, drop_event, x->obj);
-	stream_forget_words(x->legacy);
+	known_forget(&x->legacy);
 	texture_drop_context(x->obj);
 	texref_drop_context(x->obj);
 	array_drop_context(x->obj);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include "shim/call.h"
 #include "shim/cuda_api.h"
+#include "shim/known.h"
 
 #define CTX_LIMITS 12 /* CUlimit 0 … 11 */
 
@@ -32,8 +33,10 @@ struct ctx {
 	 * device has nothing to wait for and asks for no answer.
 	 */
 	_Atomic uint64_t work, settled;
-	uint64_t legacy[2]; /* its legacy stream: stream.c */
-	struct ctx *next;   /* of the dead ones: ctx.c */
+	_Atomic uint64_t idle; /* all that it was given up to this stamp is done */
+	_Atomic uint64_t blocking; /* the last record that gave work to a stream which the legacy stream waits for */
+	struct known legacy;   /* its legacy stream */
+	struct ctx *next;      /* of the dead ones: ctx.c */
 };
 
 /* Flags of a context: known ones, and at most one way of waiting. */

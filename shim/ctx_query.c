@@ -254,6 +254,7 @@ static int sync_one(struct rgpu_call *c)
 	r = rpc_CTX_SYNC(c, &text);
 	if (!r) {
 		ctx_settled(ctx_of(c->context), work);
+		known_context(c->context, stamp);
 		pinned_settled(c->context, PINNED_ALL, stamp);
 		ordered_settled(c->context, ORDERED_ALL, stamp);
 	}

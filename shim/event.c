@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Events: made, recorded, waited for, and asked about without a round trip while nothing changes. */
+/* Events: made, recorded, waited for, and asked about without a round trip. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/known.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/token.h"
@@ -18,6 +19,7 @@
 #define DONE  1ull /* what was recorded last has completed */
 #define ASKED 2ull /* the program has asked about it: the next time that it is recorded, a watch goes along */
 #define TURN  4ull /* counts what made all that void */
+#define MARK  3	   /* what was recorded last, as known.h has it: three fields */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those fields, of all events */
 static atomic_bool polls; /* this program asks about events that are not ready: a new one's first recording is watched, too */
@@ -58,6 +60,7 @@ uint64_t event_forget(struct rgpu_obj *e)
 	pthread_mutex_lock(&lock);
 	watch_end(&e->field[WATCH]);
 	now = e->field[STATE] = (e->field[STATE] + TURN) & ~(DONE | ASKED);
+	e->field[MARK] = 0;
 	pthread_mutex_unlock(&lock);
 	return now;
 }
@@ -114,10 +117,20 @@ CUresult cuEventDestroy(CUevent hEvent)
 	return cuEventDestroy_v2(hEvent);
 }
 
+/* Where it was recorded, unless that is over. */
+static void mark(struct rgpu_obj *e, uint64_t turn, const struct known_mark *m)
+{
+	pthread_mutex_lock(&lock);
+	if (e->field[STATE] / TURN == turn / TURN)
+		memcpy(&e->field[MARK], m, sizeof(*m));
+	pthread_mutex_unlock(&lock);
+}
+
 /* Watches what was recorded as of @turn, unless that is over. When it cannot, the next question is a round trip again. */
-static void watch(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
+static bool watch(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
 {
 	uint64_t w = watch_begin(c, OP_EVENT_WATCH, e->handle);
+	bool begun = w;
 
 	pthread_mutex_lock(&lock);
 	if (e->field[STATE] / TURN == turn / TURN && !(e->field[STATE] & DONE) && !e->field[WATCH])
@@ -125,6 +138,7 @@ static void watch(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
 	else
 		watch_end(&w);
 	pthread_mutex_unlock(&lock);
+	return begun;
 }
 
 /*
@@ -135,6 +149,7 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 {
 	struct rgpu_obj *event, *stream;
 	uint64_t w_event, w_stream, turn;
+	struct known_mark m;
 	struct rgpu_call c;
 	bool asked;
 	int r = rgpu_enter(&c, op);
@@ -166,6 +181,10 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 	turn = event_forget(event);
 	if (shared(event))
 		return r ? r : settle(&c, w_event);
+	if (c.sent) {
+		m = known_mark(&c, w_stream);
+		mark(event, turn, &m);
+	}
 	if (c.sent && asked)
 		watch(&c, event, turn);
 	return r;
@@ -191,29 +210,48 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned 
 	return record(hEvent, hStream ? hStream : CU_STREAM_PER_THREAD, flags, OP_cuEventRecordWithFlags);
 }
 
-/* What is known here. *turn: which recording that is about. */
-static enum watch_state look(struct rgpu_obj *e, uint64_t *turn)
+/* What was recorded as of @turn has completed, unless that is over. */
+static void learn(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
 {
-	enum watch_state s = WATCH_DONE;
+	struct known_mark m = {0};
 
 	pthread_mutex_lock(&lock);
-	if (!(e->field[STATE] & DONE))
-		s = watch_look(&e->field[WATCH]);
-	if (s == WATCH_DONE)
+	if (e->field[STATE] / TURN == turn / TURN) {
 		e->field[STATE] |= DONE;
-	e->field[STATE] |= ASKED;
-	*turn = e->field[STATE];
+		memcpy(&m, &e->field[MARK], sizeof(m));
+	}
 	pthread_mutex_unlock(&lock);
-	return s;
+	if (m.stamp)
+		known_mark_done(c, &m);
 }
 
-/* What was recorded as of @turn has completed, unless that is over. */
-static void learn(struct rgpu_obj *e, uint64_t turn)
+/* What is known here, whether or not the program has @asked. *turn: which recording that is about. */
+static enum known_state look(const struct rgpu_call *call, struct rgpu_obj *e, bool asked, uint64_t *turn)
 {
+	/* Its own context, which a stream that waits for it may not be of. */
+	struct rgpu_call c = {.session = call->session, .context = e->context, .ctx = e->context->handle};
+	enum watch_state s = WATCH_DONE;
+	struct known_mark m;
+	enum known_state k;
+	bool done;
+
 	pthread_mutex_lock(&lock);
-	if (e->field[STATE] / TURN == turn / TURN)
-		e->field[STATE] |= DONE;
+	done = e->field[STATE] & DONE || e->field[STATE] < TURN; /* never recorded */
+	if (!done)
+		s = watch_look(&e->field[WATCH]);
+	if (asked)
+		e->field[STATE] |= ASKED;
+	*turn = e->field[STATE];
+	memcpy(&m, &e->field[MARK], sizeof(m));
 	pthread_mutex_unlock(&lock);
+	if (done)
+		return KNOWN_DONE;
+	if (s == WATCH_QUIET)
+		return KNOWN_BUSY;
+	k = s == WATCH_DONE ? KNOWN_DONE : s == WATCH_ASK ? KNOWN_ASK : known_mark_look(&c, &m);
+	if (k == KNOWN_DONE)
+		learn(&c, e, *turn);
+	return k;
 }
 
 CUresult cuEventQuery(CUevent hEvent)
@@ -233,20 +271,25 @@ CUresult cuEventQuery(CUevent hEvent)
 		return r;
 	if (shared(obj) || ctx_of(c.context)->fault)
 		return rpc_cuEventQuery(&c, wire);
-	switch (look(obj, &turn)) {
-	case WATCH_DONE:
+	switch (look(&c, obj, true, &turn)) {
+	case KNOWN_DONE:
 		r = session_take_pending(c.session, c.op);
 		return r || !shared_any() ? r : shared_pull(c.session, false);
-	case WATCH_QUIET:
+	case KNOWN_BUSY:
 		/* The word that is waited for will not come from a server that is gone. */
 		return session_dead(c.session) ? session_fail(c.session, NULL) : (int)CUDA_ERROR_NOT_READY;
-	default:
+	case KNOWN_WATCH:
+		atomic_store(&polls, true);
+		if (watch(&c, obj, turn))
+			return CUDA_ERROR_NOT_READY;
+		break;
+	case KNOWN_ASK:
 		break;
 	}
 	c.settles = true;
 	r = rpc_cuEventQuery(&c, wire);
 	if (!r) {
-		learn(obj, turn);
+		learn(&c, obj, turn);
 	} else if (r == CUDA_ERROR_NOT_READY) {
 		atomic_store(&polls, true);
 		watch(&c, obj, turn);
@@ -263,7 +306,7 @@ bool event_was_recorded(const struct rgpu_obj *e)
 static int wait_event(CUstream hStream, CUevent hEvent, unsigned flags)
 {
 	struct rgpu_obj *event, *stream;
-	uint64_t w_event, w_stream;
+	uint64_t w_event, w_stream, turn;
 	struct rgpu_call c;
 	struct gstream s;
 	bool done;
@@ -281,6 +324,9 @@ static int wait_event(CUstream hStream, CUevent hEvent, unsigned flags)
 	r = graph_capture_wait(&s, hEvent, flags, &done);
 	if (r || done)
 		return r;
+	/* Else it holds nothing. */
+	if (shared(event) || look(&c, event, false, &turn) != KNOWN_DONE)
+		known_gives(&c, w_stream);
 	r = rpc_cuStreamWaitEvent(&c, w_stream, w_event, flags);
 	return r || !shared(event) ? r : settle(&c, w_event);
 }
@@ -299,7 +345,7 @@ CUresult cuEventSynchronize(CUevent hEvent)
 {
 	struct rgpu_call c;
 	struct rgpu_obj *obj;
-	uint64_t wire;
+	uint64_t wire, turn;
 	uint32_t text;
 	int r = rgpu_enter(&c, OP_EVENT_SYNC);
 
@@ -309,7 +355,11 @@ CUresult cuEventSynchronize(CUevent hEvent)
 		r = graph_event_check(hEvent);
 	if (r)
 		return r;
+	turn = state_of(obj);
+	c.settles = true;
 	r = rpc_EVENT_SYNC(&c, wire, &text);
+	if (!r && turn >= TURN && !shared(obj))
+		learn(&c, obj, turn);
 	if (!r && text)
 		print_fetch(c.session);
 	return r;

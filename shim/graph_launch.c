@@ -427,6 +427,7 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 	if (!r) {
 		forget_events(p.e);
 		p.e->flying = true;
+		known_gives(&c, p.stream);
 		r = send(&p);
 		forget_events(p.e);
 		note_work(p.e);

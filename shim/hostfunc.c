@@ -154,6 +154,8 @@ static void call(const struct hostfunc *f, int status)
 		shared_pull(s, true);
 	if (f->before)
 		f->before(f->arg);
+	/* That it runs says that all before it in its stream is done. */
+	known_waited(s, atomic_load(&s->counter));
 	thread_get()->in_host_function = true;
 	if (f->fn)
 		f->fn(f->data);

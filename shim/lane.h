@@ -12,7 +12,7 @@ struct staging;
 
 /* A reply that is waited for. It lives on the stack of the waiting thread. */
 struct fence {
-	uint64_t seq;
+	uint64_t seq, after; /* after: its record's */
 	struct fence *next;
 	void *out; /* body of the reply goes here, at most room bytes */
 	uint32_t room, got;

@@ -170,7 +170,6 @@ static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream,
 	bool d = heap_find(dst, &b), s = heap_find(src, &b);
 	struct rgpu_call c;
 	uint64_t stream;
-	uint32_t text;
 	int r;
 
 	if (d && s)
@@ -188,12 +187,9 @@ static int any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream hStream,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (c.capturing)
 		return sync ? rgpu_capture_refuse(&c) : capture_copy(&c, dst, false, src, false, bytes);
-	c.op = OP_STREAM_SYNC;
-	r = rpc_STREAM_SYNC(&c, stream, &text);
+	r = stream_sync(&c, stream);
 	if (r)
 		return r;
-	if (text)
-		print_fetch(c.session);
 	memmove((void *)dst, (const void *)src, bytes);
 	return CUDA_SUCCESS;
 }

@@ -246,7 +246,6 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 	struct rgpu_obj *obj;
 	struct rgpu_call c;
 	uint64_t stream;
-	uint32_t text;
 	int r = rgpu_enter(&c, OP_D2D);
 
 	if (!r)
@@ -260,10 +259,8 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 		return sync || b->src.ctx ? rgpu_capture_refuse(&c) : capture_box(&c, b);
 	if (!r && (b->src.is_array || b->dst.is_array || b->src.ctx))
 		return copy_array(&c, b, stream, sync);
-	if (!r && !b->src.device && !b->dst.device) {
-		c.op = OP_STREAM_SYNC;
-		r = rpc_STREAM_SYNC(&c, stream, &text);
-	}
+	if (!r && !b->src.device && !b->dst.device)
+		r = stream_sync(&c, stream);
 	if (r)
 		return r;
 	join(b);

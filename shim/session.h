@@ -20,6 +20,7 @@ struct rgpu_session {
 	struct rgpu_transport *transport;
 	const struct rgpu_kpage *kpage;
 	_Atomic uint64_t counter; /* stamps */
+	_Atomic uint64_t waited;  /* work up to this stamp may have been seen done: known.h */
 	_Atomic uint64_t changes; /* records that may have changed how much memory is free */
 	pthread_mutex_t lock;	  /* started, pool, dead_told */
 	bool started;

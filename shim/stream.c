@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Streams: made, ended, waited for, and asked about without a round trip while nothing changes. */
-#include <pthread.h>
+/* Streams: made, ended, waited for, and asked about without a round trip. */
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/known.h"
 #include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
-#include "shim/thread.h"
 #include "shim/watch.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
@@ -26,6 +25,11 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 		r = rgpu_mint(&c, KIND_stream, &wire, &obj);
 	if (r)
 		return r;
+	obj->data = known_new();
+	if (!obj->data) {
+		rgpu_retire(obj);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	/* Out of range is clamped, not refused; the greatest priority is the lowest number. */
 	x = ctx_of(c.context);
 	if (priority < x->greatest)
@@ -35,8 +39,10 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 	obj->field[0] = flags;
 	obj->field[1] = (uint64_t)(int64_t)priority;
 	r = rpc_cuStreamCreateWithPriority(&c, wire, flags, priority);
-	if (!c.sent)
+	if (!c.sent) {
+		stream_forget(obj);
 		rgpu_retire(obj);
+	}
 	if (!r)
 		*phStream = (CUstream)wire;
 	return r;
@@ -76,16 +82,21 @@ CUresult cuStreamDestroy(CUstream hStream)
 
 int stream_sync(struct rgpu_call *c, uint64_t stream)
 {
-	uint64_t stamp = atomic_load(&c->session->counter), order;
+	struct known_point now = known_point(c, stream);
+	bool settles = c->settles;
 	uint32_t text;
+	uint64_t order;
 	int r;
 
 	c->op = OP_STREAM_SYNC;
+	c->settles = true;
 	r = rpc_STREAM_SYNC(c, stream, &text);
+	c->settles = settles;
 	if (!r) {
-		pinned_settled(c->context, stream, stamp);
+		known_reached(&now);
+		pinned_settled(c->context, stream, now.stamp);
 		if (!ordered_stream(c, stream, &order))
-			ordered_settled(c->context, order, stamp);
+			ordered_settled(c->context, order, now.stamp);
 	}
 	if (!r && text)
 		print_fetch(c->session);
@@ -200,76 +211,17 @@ CUresult cuStreamGetId_ptsz(CUstream hStream, unsigned long long *streamId)
 	return get_id(hStream ? hStream : CU_STREAM_PER_THREAD, streamId);
 }
 
-/*
- * What is known of a stream's state, in two words: a watch, and what its context had been given (ctx.work, + 1) when the stream
- * was idle; with PENDING, when the watch began.
- */
-enum { WATCH, IDLE };
-#define PENDING (1ull << 63)
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* those words, of all streams */
-
-/* A made stream's are behind its flags and its priority; the legacy stream's are the context's, and the thread's own its. */
-static uint64_t *words_of(const struct rgpu_call *c, struct rgpu_obj *stream, uint64_t wire)
-{
-	struct thread *t;
-
-	if (wire >= RGPU_SENTINELS_stream)
-		return &stream->field[2];
-	if ((CUstream)wire != CU_STREAM_PER_THREAD)
-		return ctx_of(c->context)->legacy;
-	t = thread_get();
-	if (t->own_context != c->ctx) {
-		stream_forget_words(t->own);
-		t->own_context = c->ctx;
-	}
-	return t->own;
-}
-
-void stream_forget_words(uint64_t words[2])
-{
-	pthread_mutex_lock(&lock);
-	watch_end(&words[WATCH]);
-	words[IDLE] = 0;
-	pthread_mutex_unlock(&lock);
-}
-
 void stream_forget(struct rgpu_obj *stream)
 {
-	stream_forget_words(&stream->field[2]);
-}
-
-static enum watch_state look(uint64_t words[2], uint64_t work)
-{
-	enum watch_state s = WATCH_DONE;
-
-	pthread_mutex_lock(&lock);
-	if (words[IDLE] != work + 1) {
-		s = watch_look(&words[WATCH]);
-		/* What came after the watch, it knows nothing of. */
-		if (s == WATCH_DONE && words[IDLE] == (PENDING | (work + 1)))
-			words[IDLE] = work + 1;
-		else if (s != WATCH_QUIET)
-			s = WATCH_ASK;
-	}
-	pthread_mutex_unlock(&lock);
-	return s;
-}
-
-static void learn(uint64_t words[2], uint64_t idle, uint64_t watch)
-{
-	pthread_mutex_lock(&lock);
-	watch_end(&words[WATCH]);
-	words[WATCH] = watch;
-	words[IDLE] = idle;
-	pthread_mutex_unlock(&lock);
+	known_free(stream->data);
 }
 
 static int query(CUstream hStream)
 {
 	struct rgpu_call c;
 	struct rgpu_obj *obj;
-	uint64_t wire, work, *words;
+	struct known_point now;
+	uint64_t wire, watch;
 	int r = rgpu_enter(&c, OP_cuStreamQuery);
 
 	if (!r)
@@ -284,24 +236,29 @@ static int query(CUstream hStream)
 		return r;
 	if (ctx_of(c.context)->fault)
 		return rpc_cuStreamQuery(&c, wire);
-	work = atomic_load(&ctx_of(c.context)->work);
-	words = words_of(&c, obj, wire);
-	switch (look(words, work)) {
-	case WATCH_DONE:
+	now = known_point(&c, wire);
+	switch (known_look(&c, &now)) {
+	case KNOWN_DONE:
 		r = session_take_pending(c.session, c.op);
 		return r || !shared_any() ? r : shared_pull(c.session, false);
-	case WATCH_QUIET:
+	case KNOWN_BUSY:
 		/* The word that is waited for will not come from a server that is gone. */
 		return session_dead(c.session) ? session_fail(c.session, NULL) : (int)CUDA_ERROR_NOT_READY;
-	default:
+	case KNOWN_WATCH:
+		watch = watch_begin(&c, OP_STREAM_WATCH, wire);
+		known_watch(&now, watch);
+		if (watch)
+			return CUDA_ERROR_NOT_READY;
+		break;
+	case KNOWN_ASK:
 		break;
 	}
 	c.settles = true;
 	r = rpc_cuStreamQuery(&c, wire);
 	if (!r)
-		learn(words, work + 1, 0);
+		known_reached(&now);
 	else if (r == CUDA_ERROR_NOT_READY)
-		learn(words, PENDING | (work + 1), watch_begin(&c, OP_STREAM_WATCH, wire));
+		known_watch(&now, watch_begin(&c, OP_STREAM_WATCH, wire));
 	return r;
 }
 

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "shim/session.h"
-#include "shim/watch.h"
 
 static __thread struct thread self;
 static __thread bool watched;
@@ -21,7 +20,7 @@ static void ended(void *arg)
 	if (t->lane)
 		session_lane_back(t->lane);
 	t->lane = NULL;
-	stream_forget_words(t->own);
+	known_forget(&t->own);
 	free(t->stack);
 	t->stack = NULL;
 	t->depth = t->room = 0;

@@ -37,8 +37,7 @@ void watch_end(uint64_t *watch);
 uint64_t event_forget(struct rgpu_obj *event);
 bool event_was_recorded(const struct rgpu_obj *event); /* ever */
 
-/* stream.c: an object or a context is gone. */
+/* stream.c: it is gone. */
 void stream_forget(struct rgpu_obj *stream);
-void stream_forget_words(uint64_t words[2]);
 
 #endif

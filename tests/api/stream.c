@@ -205,7 +205,7 @@ static void polls(void)
 	is_int(bad, 0, "a thousand questions, none is answered too early");
 	is_int(rgpuRoundTrips("cuEventQuery") - before, 0,
 	       "in a program that polls, not even an event's first one is a round trip");
-	is_int(rgpuRoundTrips("cuStreamQuery") - before_streams, 1, "a stream's, too");
+	ok(rgpuRoundTrips("cuStreamQuery") - before_streams <= 1, "nor is a stream's, unless it comes late");
 	must(cuStreamWriteValue32(other, flag, 1, 0));
 	while (cuEventQuery(e) == CUDA_ERROR_NOT_READY || cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
 		usleep(100);
@@ -235,7 +235,7 @@ static void polls(void)
 	must(cuEventRecord(e, s));
 	must(cuStreamSynchronize(s));
 	is_cu(cuEventQuery(e), CUDA_SUCCESS);
-	is_int(rgpuRoundTrips("cuEventQuery") - before, 1, "one that is not polled is not watched");
+	is_int(rgpuRoundTrips("cuEventQuery") - before, 0, "a wait for the stream tells of the event, too");
 	must(cuEventDestroy(e));
 	must(cuStreamDestroy(s));
 	must(cuStreamDestroy(other));
@@ -307,9 +307,9 @@ static void *churn(void *arg)
 	long bad = 0;
 
 	cuCtxSetCurrent(arg);
-	/* The question is a round trip, so that this thread's calls lie between the other's. */
+	/* The wait is a round trip, so that this thread's calls lie between the other's. */
 	for (int i = 0; i < 6000; i++)
-		bad += cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) || cuStreamQuery(s) || cuStreamDestroy(s);
+		bad += cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) || cuStreamSynchronize(s) || cuStreamDestroy(s);
 	churned = true;
 	return (void *)bad;
 }
