@@ -7,6 +7,8 @@
 #include <ini.h>
 #include "lib/conf.h"
 
+#define SETTINGS_MAX 64 /* of all daemons, the one that has most has far fewer */
+
 /* libinih tells the first bad line only, and its handler no number: the reader that it calls for each line counts, too. */
 struct parse {
 	const struct rgpu_conf *c;
@@ -14,6 +16,11 @@ struct parse {
 	FILE *f;
 	int line, nbad;
 	bool wanted, heard; /* this line should reach the handler; it did */
+	struct {
+		char name[40];
+		int line;
+	} seen[SETTINGS_MAX];
+	int nseen;
 };
 
 static void bad(struct parse *p, const char *why)
@@ -57,6 +64,33 @@ static char *read_line(char *buf, int room, void *arg)
 	return buf;
 }
 
+static bool may_repeat(const struct rgpu_conf *c, const char *name)
+{
+	for (const char *const *m = c->many; m && *m; m++)
+		if (!strcmp(*m, name))
+			return true;
+	return false;
+}
+
+/* The settings that were taken, by their names. */
+static int once(struct parse *p, const char *name, char why[RGPU_WHY_MAX])
+{
+	if (may_repeat(p->c, name))
+		return 0;
+	for (int i = 0; i < p->nseen; i++)
+		if (!strcmp(p->seen[i].name, name))
+			return rgpu_why(why, -EEXIST, "%s is set in line %d already: remove one of both", name, p->seen[i].line);
+	return 0;
+}
+
+static void took(struct parse *p, const char *name)
+{
+	if (p->nseen == SETTINGS_MAX || strlen(name) >= sizeof(p->seen[0].name))
+		return;
+	strcpy(p->seen[p->nseen].name, name);
+	p->seen[p->nseen++].line = p->line;
+}
+
 static int heard(void *arg, const char *section, const char *name, const char *value)
 {
 	struct parse *p = arg;
@@ -69,7 +103,12 @@ static int heard(void *arg, const char *section, const char *name, const char *v
 	else if (strcmp(section, p->c->section))
 		err = rgpu_why(why, -EINVAL, "unknown section [%.40s]; there is [%s]", section, p->c->section);
 	else
+		err = once(p, name, why);
+	if (!err) {
 		err = p->c->set(p->c->arg, name, value, why);
+		if (!err)
+			took(p, name);
+	}
 	if (err)
 		bad(p, why);
 	return 1;

@@ -172,6 +172,7 @@ static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 static int setting(struct server_opts *o, int opt, const char *arg, char why[RGPU_WHY_MAX])
 {
 	char inner[RGPU_WHY_MAX];
+	unsigned i;
 	long v;
 
 	switch (opt) {
@@ -226,7 +227,11 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 			return rgpu_why(why, -EINVAL, "%.100s is one client too many: %d at most", arg, CLIENTS_MAX);
 		if (client_limits_parse(arg, &o->client[o->nclients], inner))
 			return rgpu_why(why, -EINVAL, "%.230s", inner);
-		o->nclients++;
+		/* One that is known already is replaced, as by the command line. */
+		for (i = 0; i < o->nclients && strcmp(o->client[i].name, o->client[o->nclients].name); i++)
+			;
+		o->client[i] = o->client[o->nclients];
+		o->nclients += i == o->nclients;
 		return 0;
 	case OPT_USER:
 		if (snprintf(o->worker_user, sizeof(o->worker_user), "%s", arg) >= (int)sizeof(o->worker_user) || !*arg)
@@ -301,6 +306,8 @@ static int conf_set(void *arg, const char *name, const char *value, char why[RGP
 	err = kept ? setting(&trial, l->val, kept, inner) : -ENOMEM;
 	if (err)
 		return rgpu_why(why, err, "%s: %.200s", name, kept ? inner : strerror(ENOMEM));
+	if (l->val == OPT_CLIENT && trial.nclients == o->nclients)
+		return rgpu_why(why, -EEXIST, "client: %.63s has a line already; put both into one", value);
 	*o = trial;
 	return 0;
 }
@@ -314,7 +321,8 @@ static void conf_bad(void *arg, const char *path, int line, const char *why)
 /* The file, before the command line: that comes on top. The default one need not exist. 0, or a status for the process. */
 static int read_conf(struct server_opts *o, const char *path, bool must)
 {
-	struct rgpu_conf conf = {.section = "server", .set = conf_set, .bad = conf_bad, .arg = o};
+	static const char *const many[] = {"key", "client", NULL};
+	struct rgpu_conf conf = {.section = "server", .many = many, .set = conf_set, .bad = conf_bad, .arg = o};
 	char why[RGPU_WHY_MAX];
 	int n;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,22 +23,37 @@ static char server_text[RGPU_ADDR_TEXT_MAX];
 
 /* By minor: the server's index, −1 offline. Written by the thread. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static int table[MINORS] = {[0 ... MINORS - 1] = -1};
-
-int devices_index(uint32_t minor)
-{
+static struct {
 	int index;
+	char name[RGPU_NAME_LEN];
+} table[MINORS] = {[0 ... MINORS - 1] = {.index = -1}};
 
+int devices_named(uint32_t minor, char name[RGPU_NAME_LEN])
+{
+	int index = -1;
+
+	name[0] = 0;
 	pthread_mutex_lock(&table_lock);
-	index = minor < MINORS ? table[minor] : -1;
+	if (minor < MINORS) {
+		index = table[minor].index;
+		memcpy(name, table[minor].name, RGPU_NAME_LEN);
+	}
 	pthread_mutex_unlock(&table_lock);
 	return index;
 }
 
-static void set_index(uint32_t minor, int index)
+int devices_index(uint32_t minor)
+{
+	char name[RGPU_NAME_LEN];
+
+	return devices_named(minor, name);
+}
+
+static void set_index(uint32_t minor, int index, const char *name)
 {
 	pthread_mutex_lock(&table_lock);
-	table[minor] = index;
+	table[minor].index = index;
+	snprintf(table[minor].name, RGPU_NAME_LEN, "%s", name);
 	pthread_mutex_unlock(&table_lock);
 }
 
@@ -48,7 +64,7 @@ static void all_offline(void)
 	for (uint32_t i = 0; i < MINORS; i++) {
 		if (devices_index(i) < 0)
 			continue;
-		set_index(i, -1);
+		set_index(i, -1, "");
 		if (kern_dev_offline(kern, i, why))
 			rgpu_err("/dev/rgpu%u: %s", i, why);
 	}
@@ -107,7 +123,7 @@ static int describe(const struct rgpu_welcome *w, const struct rgpu_devices *lis
 		if (!err)
 			err = kern_dev_online(kern, minor, e->name, e->uuid, w->server, e->mem_total, e + 1, e->props_len, why);
 		if (!err)
-			set_index(minor, i);
+			set_index(minor, i, e->name);
 	}
 	free(taken);
 	free(have);

@@ -12,5 +12,7 @@ int devices_run(struct kern *kern, struct rgpu_ctl *ctl, const struct rgpu_addr 
 
 /* The server's index of the GPU behind /dev/rgpu@minor, −1 when there is none now. */
 int devices_index(uint32_t minor);
+/* The same, with its name: what the server said when it was last reached, so that asking costs nothing. */
+int devices_named(uint32_t minor, char name[RGPU_NAME_LEN]);
 
 #endif

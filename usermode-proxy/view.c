@@ -20,8 +20,8 @@ static struct {
 	uint8_t stats[RGPU_FRAME_MAX]; /* the page has one thread */
 } page;
 
-/* Every /dev/rgpuN there is, and what stands behind it. @list is the server's, empty while it is away. */
-static int devices(struct web_view *v, const struct rgpu_devices *list)
+/* Every /dev/rgpuN there is, and what stands behind it. */
+static int devices(struct web_view *v)
 {
 	struct kern_device *have = NULL;
 	char why[RGPU_WHY_MAX];
@@ -30,7 +30,8 @@ static int devices(struct web_view *v, const struct rgpu_devices *list)
 
 	for (unsigned i = 0; i < n && !err; i++) {
 		struct web_device *d = web_view_device(v);
-		int index = devices_index(have[i].minor);
+		char name[RGPU_NAME_LEN];
+		int index = devices_named(have[i].minor, name);
 
 		if (!d) {
 			err = -ENOMEM;
@@ -40,11 +41,11 @@ static int devices(struct web_view *v, const struct rgpu_devices *list)
 		d->sessions = have[i].sessions;
 		if (have[i].has_uuid)
 			memcpy(d->uuid, have[i].uuid, sizeof(d->uuid));
-		if (index < 0 || (unsigned)index >= list->n)
+		if (index < 0 || !v->up)
 			continue;
 		d->index = index;
 		d->online = true;
-		memcpy(d->name, list->entry[index]->name, sizeof(d->name));
+		memcpy(d->name, name, sizeof(d->name));
 	}
 	free(have);
 	return err;
@@ -82,7 +83,6 @@ static void carried(const struct session *s, void *arg)
 
 static int fill(struct web_view *v, void *arg)
 {
-	struct rgpu_devices list = {0};
 	struct rgpu_welcome w;
 	ssize_t n;
 	int err;
@@ -94,15 +94,12 @@ static int fill(struct web_view *v, void *arg)
 	strcpy(v->peer, page.server);
 	n = rgpu_ctl_stats(page.ctl, page.stats, sizeof(page.stats), v->why);
 	err = n < 0 ? n : rgpu_ctl_hello(page.ctl, &w, v->why);
-	if (!err)
-		err = rgpu_ctl_devices(page.ctl, &list, v->why);
 	v->up = !err;
 	if (v->up) {
 		memcpy(v->driver, w.driver, sizeof(v->driver));
 		v->rtt_us = rtt_us(rgpu_ctl_fd(page.ctl));
 	}
-	err = devices(v, &list);
-	rgpu_devices_free(&list);
+	err = devices(v);
 	if (!err && v->up)
 		err = web_view_stats(v, page.stats, n);
 	if (!err)

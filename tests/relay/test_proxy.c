@@ -62,7 +62,8 @@ int main(void)
 {
 	static const char *const lines[] = {"bad:2: expected NAME = VALUE",	 "bad:3: \"x\" is not a port",
 					    "bad:4: unknown setting \"speed\"",	 "bad:6: unknown section [proxi]",
-					    "bad:7: the section's ] is missing", "5 lines of "};
+					    "bad:7: the section's ] is missing", "bad:10: ctl is set in line 9 already",
+					    "6 lines of "};
 	char key[128], conf[128], bad[128], plain[128], why[RGPU_WHY_MAX];
 	struct rgpu_key k;
 	ssize_t n = readlink("/proc/self/exe", proxy, sizeof(proxy) - 32);
@@ -91,7 +92,7 @@ int main(void)
 	SAYS(1, "modprobe rgpu", "--server", "gpu", "--key", key, "--ctl", "/dev/no-rgpu-ctl");
 	SAYS(0, "rgpu-proxy 0.1", "--version");
 
-	put("bad", "[proxy]\nserver\nserver = gpu:x\n  speed = 9\n[proxi]\nkey = k\n[proxy\n", bad);
+	put("bad", "[proxy]\nserver\nserver = gpu:x\n  speed = 9\n[proxi]\nkey = k\n[proxy\n[proxy]\nctl = a\nctl = a\n", bad);
 	is_int(run((char *[]){proxy, "--check-config", "--config", bad, NULL}), 2, "--check-config with bad lines");
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		ok(strstr(out, lines[i]), "it says \"%s\"", lines[i]);

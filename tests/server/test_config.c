@@ -115,9 +115,12 @@ static void bad_lines(void)
 					   "conf:5: softgpu = perhaps: expected yes or no",
 					   "conf:6: max-sessions: 0: expected a number from 1 to 65536",
 					   "conf:8: unknown section [proxy]",
-					   "6 lines of "};
+					   "conf:11: grace is set in line 10 already: remove one of both",
+					   "conf:15: client: someone mem=9 has a line already",
+					   "8 lines of "};
 
-	write_conf("[server]\nlisten\nlisten = 127.0.0.1:x\npair = yes\nsoftgpu = perhaps\nmax-sessions = 0\n[proxy]\nkey = k\n");
+	write_conf("[server]\nlisten\nlisten = 127.0.0.1:x\npair = yes\nsoftgpu = perhaps\nmax-sessions = 0\n[proxy]\nkey = k\n"
+		   "[server]\ngrace = 5\ngrace = 5\nkey = a\nkey = b\nclient = someone\nclient = someone mem=9\n");
 	is_int(run((char *[]){stubd, "--check-config", "--config", conf, NULL}), 2, "--check-config with bad lines");
 	for (unsigned i = 0; i < sizeof(says) / sizeof(*says); i++)
 		ok(strstr(read_file(log_path), says[i]), "it says \"%s\"", says[i]);
@@ -194,12 +197,17 @@ static unsigned refused_while_reloading(void)
 	return 9999;
 }
 
-/* What parses, but no server could begin with. */
+/* What parses, but no server could begin with: @line in place of the one of that name. */
 static void refused_reload(const char *text, const char *line, const char *says, struct rgpu_ctl *c)
 {
-	char changed[700];
+	char changed[700], name[32];
+	const char *was;
 
-	snprintf(changed, sizeof(changed), "%s%s\n", text, line);
+	snprintf(name, sizeof(name), "\n%.*s", (int)strcspn(line, "=") + 1, line);
+	was = strstr(text, name);
+	if (!was)
+		abort();
+	snprintf(changed, sizeof(changed), "%.*s\n%s%s", (int)(was - text), text, line, strchr(was + 1, '\n'));
 	write_conf(changed);
 	kill(server, SIGHUP);
 	ok(notified("RELOADING=1\nMONOTONIC_USEC=") && notified("READY=1"), "a reload with \"%s\" ends", line);
