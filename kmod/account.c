@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the sessions of one user, and of one cgroup, have together: how many they are and how much they mapped, against the
- * limits. */
+/* What the sessions of one user, and of one cgroup, have together, against the limits: their number, their memory. */
 #include <linux/list.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>

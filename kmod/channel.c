@@ -165,7 +165,7 @@ int rgpu_bo_destroy(struct rgpu_session *ses, u32 handle)
 }
 
 /* ENOENT when there is no such buffer object; else as rgpu_track_fetch(). */
-int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 *count)
+int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 __user *count)
 {
 	struct rgpu_mem *mem;
 	int err;

@@ -330,6 +330,7 @@ static long rgpu_ioc_bo_destroy(struct rgpu_session *ses, unsigned long arg)
 
 static long rgpu_ioc_bo_dirty(struct rgpu_session *ses, unsigned long arg)
 {
+	struct rgpu_bo_dirty __user *out = (void __user *)arg;
 	struct rgpu_bo_dirty d;
 	u32 usize;
 	int err = rgpu_copy_in(&d, sizeof(d), arg, &usize);
@@ -338,8 +339,7 @@ static long rgpu_ioc_bo_dirty(struct rgpu_session *ses, unsigned long arg)
 		return err;
 	if (d.flags || d.pad)
 		return -EINVAL;
-	err = rgpu_bo_dirty(ses, d.handle, d.first, d.pages, u64_to_user_ptr(d.bitmap), &d.count);
-	return err ? err : rgpu_copy_out(arg, &d, sizeof(d), usize);
+	return rgpu_bo_dirty(ses, d.handle, d.first, d.pages, u64_to_user_ptr(d.bitmap), usize < sizeof(d) ? NULL : &out->count);
 }
 
 static long rgpu_ioc_control(struct rgpu_session *ses, unsigned long arg)

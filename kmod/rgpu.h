@@ -276,7 +276,7 @@ int rgpu_mem_mmap(struct rgpu_session *ses, struct vm_area_struct *vma, bool pro
 struct vm_fault;
 int rgpu_track_map(struct rgpu_mem *mem, struct vm_area_struct *vma);
 vm_fault_t rgpu_track_mkwrite(struct vm_fault *vmf);
-int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 *count);
+int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 __user *count);
 void rgpu_track_free(struct rgpu_track *track);
 
 /* channel.c */
@@ -286,7 +286,7 @@ void rgpu_channel_free_memory(struct rgpu_channel *ch);
 struct rgpu_channel *rgpu_channel_find(struct rgpu_session *ses, u32 index);
 int rgpu_bo_create(struct rgpu_session *ses, u64 bytes, u32 *handle);
 int rgpu_bo_destroy(struct rgpu_session *ses, u32 handle);
-int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 *count);
+int rgpu_bo_dirty(struct rgpu_session *ses, u32 handle, u64 first, u64 n, u64 __user *bitmap, u64 __user *count);
 int rgpu_kick_proxy(struct rgpu_session *ses, u32 index);
 int rgpu_kick_app(struct rgpu_session *ses, u32 index);
 void rgpu_kick_all_apps(struct rgpu_session *ses);

@@ -105,15 +105,14 @@ static void rgpu_track_protect(struct rgpu_track *track, const unsigned long *bi
 }
 
 /*
- * Moves the bits of @n pages from @first to @bits. Returns how many were set. Takers lock pages in the order of their numbers,
- * and a fault locks one alone, so nobody waits in a circle.
+ * Moves the bits of @n pages from @first to @bits, which are zero. Returns how many were set. Takers lock pages in the order of
+ * their numbers, and a fault locks one alone, so nobody waits in a circle.
  */
 static unsigned long rgpu_track_take(struct rgpu_mem *mem, unsigned long *bits, unsigned long first, unsigned long n)
 {
 	struct rgpu_track *track = mem->track;
 	unsigned long i, count = 0;
 
-	bitmap_zero(bits, RGPU_TRACK_CHUNK);
 	for (i = find_next_bit(track->dirty, first + n, first); i < first + n;
 	     i = find_next_bit(track->dirty, first + n, i + 1)) {
 		lock_page(mem->pages[i]);
@@ -131,34 +130,34 @@ static unsigned long rgpu_track_take(struct rgpu_mem *mem, unsigned long *bits, 
 }
 
 /*
- * What was dirty of @n pages from @first: bits to the user's @bitmap, whole u64s, their number to @count. EINVAL beyond the
- * object or when it has no tracked map. With EFAULT or EINTR no bit is lost.
+ * What was dirty of @n pages from @first: bits to the user's @bitmap, whole u64s, their number to his @count, unless that is
+ * NULL. EINVAL beyond the object or when it has no tracked map. With another error no bit is lost, so all of them are kept here
+ * until the user has them.
  */
-int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 *count)
+int rgpu_track_fetch(struct rgpu_mem *mem, u64 first, u64 n, u64 __user *bitmap, u64 __user *count)
 {
 	struct rgpu_track *track = READ_ONCE(mem->track);
-	unsigned long *bits, i, part, some;
+	unsigned long *bits, at, i;
+	u64 some = 0;
 	int err = 0;
 
-	*count = 0;
 	if (!track || !n || first >= mem->npages || n > mem->npages - first)
 		return -EINVAL;
-	bits = kmalloc(RGPU_TRACK_CHUNK / 8, GFP_KERNEL_ACCOUNT);
+	bits = kvcalloc(DIV_ROUND_UP(n, 64), sizeof(u64), GFP_KERNEL_ACCOUNT);
 	if (!bits)
 		return -ENOMEM;
-	for (; n && !err; n -= part, first += part, bitmap += part / 64) {
-		part = min_t(u64, n, RGPU_TRACK_CHUNK);
-		some = rgpu_track_take(mem, bits, first, part);
-		*count += some;
-		if (copy_to_user(bitmap, bits, DIV_ROUND_UP(part, 64) * sizeof(u64)))
-			err = -EFAULT;
-		else if (fatal_signal_pending(current))
+	for (at = 0; at < n && !err; at += RGPU_TRACK_CHUNK) {
+		some += rgpu_track_take(mem, bits + BIT_WORD(at), first + at, min_t(u64, n - at, RGPU_TRACK_CHUNK));
+		if (fatal_signal_pending(current))
 			err = -EINTR;
-		for (i = err ? find_first_bit(bits, part) : part; i < part; i = find_next_bit(bits, part, i + 1))
-			set_bit(first + i, track->dirty);
 		cond_resched();
 	}
-	kfree(bits);
+	if (!err && (copy_to_user(bitmap, bits, DIV_ROUND_UP(n, 64) * sizeof(u64)) ||
+		     (count && copy_to_user(count, &some, sizeof(some)))))
+		err = -EFAULT;
+	if (err)
+		for_each_set_bit(i, bits, n) set_bit(first + i, track->dirty);
+	kvfree(bits);
 	return err;
 }
 

@@ -131,7 +131,8 @@ struct rgpu_ppage {
  *
  * /dev/rgpuN: open is ENODEV while no GPU stands behind it (sysfs attribute state: no-proxy, offline, online). Only the process
  * that opened it may use it: EPERM for others, a forked child too. ENODEV for all once the device was removed; ENOTCONN for what
- * needs a session before there is one; ESHUTDOWN once the session FAILED (the K page says why), but for the DESTROYs.
+ * needs a session before there is one; ESHUTDOWN once the session FAILED (the K page says why), but for the DESTROYs and
+ * BO_DIRTY.
  */
 #define RGPU_IOC_TYPE 'R'
 

@@ -189,19 +189,6 @@ static void close_everything(void)
 	proxy_close(&p);
 }
 
-/* 0 or −errno. */
-static int put(const char *path, const char *text)
-{
-	int f = open(path, O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (f < 0)
-		return -errno;
-	if (write(f, text, strlen(text)) < 0)
-		err = -errno;
-	close(f);
-	return err;
-}
-
 /*
  * To the freezer; with RGPU_TEST_SUSPEND the devices go down and come back too, which a guest whose root is on virtio-9p does not
  * survive (scripts/vm --ram).

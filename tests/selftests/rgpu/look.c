@@ -32,13 +32,6 @@ static int see(struct nl *nl, __u8 cmd, struct seen *s)
 static struct proxy p;
 static __u64 id;
 
-/* In the children, the line that failed is the exit status. */
-#define MUST(expr)                                                                                                               \
-	do {                                                                                                                     \
-		if (!(expr))                                                                                                     \
-			return __LINE__ & 255;                                                                                   \
-	} while (0)
-
 static int owner(void)
 {
 	struct seen s;
@@ -115,19 +108,6 @@ static int owner_in_pid_ns(void)
 static int admin_in_pid_ns(void)
 {
 	return in_pid_ns(admin_elsewhere);
-}
-
-static void in_child(const char *what, int (*f)(void))
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		_exit(f());
-	waitpid(pid, &status, 0);
-	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "%s", what);
 }
 
 /* Receives the monitor's next event and checks what it is about. */

@@ -12,7 +12,8 @@
 #include <unistd.h>
 #include "tests/selftests/rgpu/stub.h"
 
-#define RW (PROT_READ | PROT_WRITE)
+#define RW	  (PROT_READ | PROT_WRITE)
+#define SCRIBBLED 131072 /* where in the buffer object */
 
 /* Sends @n bytes through the proxy's echo and compares what comes back; counts what is wrong. */
 static int echo(int fd, struct chan *c, int n)
@@ -139,12 +140,49 @@ static void *writer(void *arg)
 	}
 }
 
+/*
+ * A process of the old proxy, which writes as fast as it can to a map of its own. It has nothing else of the proxy, so that the
+ * registration can end without it.
+ */
+static pid_t scribbler(const struct proxy *old, int sfd, __u32 handle)
+{
+	volatile unsigned long *word;
+	int told[2];
+	pid_t pid;
+	char b;
+
+	if (pipe(told))
+		return -1;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		signal(SIGBUS, SIG_DFL);
+		close(old->ctl);
+		close(old->nl.fd);
+		word = map(sfd, RGPU_MMAP_BO(handle), 1 << 20, RW, MAP_SHARED);
+		if (MAP_BAD(word))
+			_exit(1);
+		for (word += SCRIBBLED / sizeof(*word), *word = 1;; ++*word) {
+			if (*word == 1000)
+				(void)!write(told[1], "w", 1);
+		}
+	}
+	(void)!read(told[0], &b, 1);
+	close(told[0]);
+	close(told[1]);
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	return pid;
+}
+
 static void superseded(void)
 {
 	struct proxy old, new;
 	int fd, sfd, sfd2;
 	char *bo, *pbo, *late;
-	unsigned long seen;
+	unsigned long seen, scribbled;
+	pid_t stopped;
+	int status;
 	struct pollfd pfd;
 	struct chan c, pc;
 	__u32 handle;
@@ -167,6 +205,9 @@ static void superseded(void)
 	strcpy(pc.cq, "reply");
 	pc.p->published = 5;
 	strcpy(pbo + 65536, "bytes");
+	stopped = scribbler(&old, sfd, handle);
+	scribbled = *(unsigned long *)(bo + SCRIBBLED);
+	ok(scribbled >= 1000, "a process of the proxy writes, and is stopped in the middle of it");
 	pthread_create(&t, NULL, writer, pbo);
 	while (writes < 1000)
 		usleep(1000);
@@ -211,6 +252,10 @@ static void superseded(void)
 	pbo = map(sfd2, RGPU_MMAP_BO(handle), 1 << 20, RW, MAP_SHARED);
 	is_str(pbo + 65536, "bytes", "buffer object too");
 	is_int(*(unsigned long *)pbo, seen, "nobody wrote since");
+	kill(stopped, SIGCONT);
+	waitpid(stopped, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS, "the stopped process goes on, into SIGBUS");
+	is_int(*(unsigned long *)(bo + SCRIBBLED), scribbled, "before it wrote anything");
 	is_int(touch(late, true), SIGBUS, "the old map stays dead");
 	is_int(touch(bo, true), 0, "the program's map never was");
 	unmap_channel(&pc);

@@ -82,27 +82,6 @@ static void refused(void)
 	nl_close(&a);
 }
 
-/* Runs @f in a child; its result lines are its own, its exit status one line here. */
-static void in_child(const char *what, int (*f)(void))
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		_exit(f());
-	waitpid(pid, &status, 0);
-	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "%s", what);
-}
-
-/* In the children, the line that failed is the exit status. */
-#define MUST(expr)                                                                                                               \
-	do {                                                                                                                     \
-		if (!(expr))                                                                                                     \
-			return __LINE__ & 255;                                                                                   \
-	} while (0)
-
 static int as_nobody(void)
 {
 	__u32 epoch;

@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include "tests/selftests/rgpu/stub.h"
 
-enum state { NO_SESSION, LIVE, RECOVERING, FAILED, REMOVED, FOREIGN, NSTATES };
-static const char *const state_names[] = { "no session", "LIVE", "RECOVERING", "FAILED", "device removed", "another process" };
+enum state { NO_SESSION, LIVE, RECOVERING, FAILED, REMOVED, FOREIGN, STARTING, NSTATES };
+static const char *const state_names[] = {
+	"no session", "LIVE", "RECOVERING", "FAILED", "device removed", "another process", "STARTING",
+};
 
 /* Big enough for all arguments; the fields that make each valid are set by prepare(). */
 union arg {
@@ -40,21 +42,21 @@ static const struct command {
 	int want[NSTATES];
 } commands[] = {
 #define C(name, type) #name, name, sizeof(struct type)
-	{ C(RGPU_IOC_INFO, rgpu_info), { OK, OK, OK, OK, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_SESSION_START, rgpu_session_start), { SKIP, -EALREADY, -EALREADY, -EALREADY, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_SESSION_JOIN, rgpu_session_join), { -EBADF, -EBADF, -EBADF, -EBADF, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_CHANNEL_CREATE, rgpu_channel_create), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_BO_CREATE, rgpu_bo_create), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_KICK, rgpu_channel_ref), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_WAIT, rgpu_wait), { -ENOTCONN, -ETIMEDOUT, OK, -ESHUTDOWN, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_CONTROL, rgpu_control), { -ENOTCONN, SKIP, SKIP, -ESHUTDOWN, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_BO_DESTROY, rgpu_bo_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_BO_DIRTY, rgpu_bo_dirty), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
-	{ C(RGPU_IOC_CHANNEL_DESTROY, rgpu_channel_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM } },
+	{ C(RGPU_IOC_INFO, rgpu_info), { OK, OK, OK, OK, -ENODEV, -EPERM, OK } },
+	{ C(RGPU_IOC_SESSION_START, rgpu_session_start), { SKIP, -EALREADY, -EALREADY, -EALREADY, -ENODEV, -EPERM, -EALREADY } },
+	{ C(RGPU_IOC_SESSION_JOIN, rgpu_session_join), { -EBADF, -EBADF, -EBADF, -EBADF, -ENODEV, -EPERM, -EBADF } },
+	{ C(RGPU_IOC_CHANNEL_CREATE, rgpu_channel_create), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_BO_CREATE, rgpu_bo_create), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_KICK, rgpu_channel_ref), { -ENOTCONN, OK, OK, -ESHUTDOWN, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_WAIT, rgpu_wait), { -ENOTCONN, -ETIMEDOUT, OK, -ESHUTDOWN, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_CONTROL, rgpu_control), { -ENOTCONN, SKIP, SKIP, -ESHUTDOWN, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_BO_DESTROY, rgpu_bo_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_BO_DIRTY, rgpu_bo_dirty), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM, -ENOTCONN } },
+	{ C(RGPU_IOC_CHANNEL_DESTROY, rgpu_channel_ref), { -ENOTCONN, -ENOENT, -ENOENT, -ENOENT, -ENODEV, -EPERM, -ENOTCONN } },
 	/* Commands of other files. */
-	{ C(RGPU_CTL_SESSION_FD, rgpu_session_fd), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM } },
-	{ C(RGPU_SES_KICKED, rgpu_kicked), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM } },
-	{ C(RGPU_SES_SET, rgpu_session_set), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM } },
+	{ C(RGPU_CTL_SESSION_FD, rgpu_session_fd), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM, -ENOTTY } },
+	{ C(RGPU_SES_KICKED, rgpu_kicked), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM, -ENOTTY } },
+	{ C(RGPU_SES_SET, rgpu_session_set), { -ENOTTY, -ENOTTY, -ENOTTY, -ENOTTY, -ENODEV, -EPERM, -ENOTTY } },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(*commands))
 
@@ -217,6 +219,8 @@ static void proxy_side(struct proxy *p, int sfd)
 int main(void)
 {
 	int fd, live, sfd, status;
+	struct async a;
+	struct request r;
 	struct proxy p;
 	struct msg m;
 	pid_t child;
@@ -229,6 +233,12 @@ int main(void)
 	bad_arguments(fd, "no session", 0, 3);
 	longer_and_shorter(fd);
 	is_int(counter("sessions"), 0, "none of that left a session");
+	a = (struct async){ .fd = fd };
+	async_begin(&a, async_start);
+	is_int(proxy_next(&p, &r), 0, "a START is under way");
+	each_command(fd, STARTING);
+	is_int(proxy_reply(&p, r.id, -EACCES, NULL, 0), 0, "and refused");
+	is_int(async_end(&a), -EACCES, "as its caller hears");
 	close(fd);
 
 	live = file_with_session(&p, &sfd);

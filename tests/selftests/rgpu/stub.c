@@ -552,6 +552,33 @@ int acknowledge(struct proxy *p)
 	return n;
 }
 
+/* The machine ----------------------------------------------------------------------------------------------------- */
+
+int put(const char *path, const char *text)
+{
+	int f = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (f < 0)
+		return -errno;
+	if (write(f, text, strlen(text)) < 0)
+		err = -errno;
+	close(f);
+	return err;
+}
+
+int child_status(int (*f)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(f());
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /* The module ------------------------------------------------------------------------------------------------------ */
 
 static long read_long(const char *path)

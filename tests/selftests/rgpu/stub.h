@@ -111,6 +111,21 @@ int start_with(struct proxy *p, int fd, __u64 *id);
 /* Acknowledges GONE requests until there are none, and says how many there were since the last time. */
 int acknowledge(struct proxy *p);
 
+/* The machine ----------------------------------------------------------------------------------------------------- */
+
+/* Writes to a file that is there. 0 or −errno. */
+int put(const char *path, const char *text);
+/* Runs @f in a child: what it returned, −1 when it was killed. */
+int child_status(int (*f)(void));
+/* One result line: whether that was 0. */
+#define in_child(what, f) is_int(child_status(f), 0, "%s", what)
+/* In such a child, the line that failed is the exit status. */
+#define MUST(expr)                                                                                                               \
+	do {                                                                                                                     \
+		if (!(expr))                                                                                                     \
+			return __LINE__ & 255;                                                                                   \
+	} while (0)
+
 /* The module ------------------------------------------------------------------------------------------------------ */
 
 long counter(const char *name);

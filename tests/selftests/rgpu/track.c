@@ -225,6 +225,27 @@ static void at_the_same_time(void)
 	is_int(dirty(), 0, "and nothing is left");
 }
 
+/* Who cannot be told what was taken for him: the next call must tell it. @l has more pages than one round looks at. */
+static void not_told(unsigned char *l, __u32 h)
+{
+	struct rgpu_bo_dirty *d = mmap(NULL, 3 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 n;
+
+	l[PAGE] = l[40000ul * PAGE] = 1;
+	munmap((char *)d + 2 * PAGE, PAGE);
+	*d = (struct rgpu_bo_dirty){ .size = sizeof(*d), .handle = h, .pages = LARGE, .bitmap = (unsigned long)d + PAGE };
+	is_int(ioctl(fd, RGPU_IOC_BO_DIRTY, d) ? errno : 0, EFAULT, "a bitmap that ends after the first round's bits");
+	is_int(dirty_of(h, 0, LARGE, &n), 0, "asked again");
+	ok(n == 2 && bit(1) && bit(40000), "none of both rounds' pages is forgotten");
+	l[PAGE] = 2;
+	d->bitmap = (unsigned long)bits;
+	mprotect(d, PAGE, PROT_READ);
+	is_int(ioctl(fd, RGPU_IOC_BO_DIRTY, d) ? errno : 0, EFAULT, "an argument that cannot be written");
+	is_int(dirty_of(h, 0, LARGE, &n), 0, "asked again");
+	ok(n == 1 && bit(1), "nothing is forgotten");
+	munmap(d, 2 * PAGE);
+}
+
 static void large(void)
 {
 	unsigned char *l;
@@ -237,6 +258,7 @@ static void large(void)
 	l[0] = l[32768ul * PAGE] = l[65535ul * PAGE] = l[69999ul * PAGE] = 1;
 	is_int(dirty_of(h, 0, LARGE, &n), 0, "asked about at once");
 	ok(n == 4 && bit(0) && bit(32768) && bit(65535) && bit(69999), "tells each page in its place");
+	not_told(l, h);
 	is_int(app_bo_destroy(fd, h), 0, "destroyed while it is mapped");
 	l[0] = 2;
 	is_int(dirty_of(h, 0, 1, &n), -ENOENT, "it cannot be asked about");
@@ -263,6 +285,10 @@ int main(void)
 	in_a_child();
 	at_the_same_time();
 	large();
+	m[2 * PAGE] = 1;
+	is_int(session_set(sfd, RGPU_SESSION_FAILED, -EIO), 0, "the session fails");
+	m[3 * PAGE] = 1;
+	is_int(dirty(), 2, "what was written is told all the same");
 	close(fd);
 	m[0] = 1; /* no harm after the session's end */
 	munmap(m, PAGES * PAGE);
