@@ -49,14 +49,15 @@ int rgpu_proxy_register(struct file *file, struct sock *sk, struct net *net, u32
 	if (rgpu_proxy.registered || ctl->used) {
 		err = -EBUSY;
 	} else {
-		ctl->used = true;
+		WRITE_ONCE(ctl->used, true);
 		sock_hold(sk);
-		rgpu_proxy.sk = sk;
+		WRITE_ONCE(rgpu_proxy.sk, sk);
 		rgpu_proxy.net = net;
-		rgpu_proxy.portid = portid;
-		rgpu_proxy.ctl = ctl;
+		WRITE_ONCE(rgpu_proxy.portid, portid);
+		WRITE_ONCE(rgpu_proxy.ctl, ctl);
 		rgpu_proxy.told = false;
-		*epoch = ++rgpu_proxy.epoch;
+		*epoch = rgpu_proxy.epoch + 1;
+		WRITE_ONCE(rgpu_proxy.epoch, *epoch);
 		WRITE_ONCE(rgpu_proxy.registered, true);
 	}
 	mutex_unlock(&rgpu_proxy.lock);
@@ -83,9 +84,9 @@ static void rgpu_proxy_end(const struct rgpu_ctl *ctl, const struct net *net, u3
 	mutex_lock(&rgpu_proxy.lock);
 	if (rgpu_proxy.registered && (ctl ? rgpu_proxy.ctl == ctl : rgpu_proxy.net == net && rgpu_proxy.portid == portid)) {
 		sk = rgpu_proxy.sk;
-		rgpu_proxy.sk = NULL;
+		WRITE_ONCE(rgpu_proxy.sk, NULL);
 		rgpu_proxy.net = NULL;
-		rgpu_proxy.ctl = NULL;
+		WRITE_ONCE(rgpu_proxy.ctl, NULL);
 		WRITE_ONCE(rgpu_proxy.registered, false);
 		rgpu_relay_replay();
 		wake_up_interruptible_poll(&rgpu_proxy.wq, EPOLLHUP);

@@ -107,7 +107,7 @@ bool rgpu_relay_ready(void)
 static void rgpu_relay_queue(struct rgpu_request *req)
 {
 	req->id = ++rgpu_proxy.last_id;
-	req->state = RGPU_REQ_PENDING;
+	WRITE_ONCE(req->state, RGPU_REQ_PENDING);
 	kref_get(&req->ref);
 	list_add_tail(&req->node, &rgpu_proxy.pending);
 	atomic_long_inc(&rgpu_stats.requests);
@@ -119,7 +119,7 @@ static void rgpu_relay_queue(struct rgpu_request *req)
 static void rgpu_relay_finish(struct rgpu_request *req, enum rgpu_req_state state, int status)
 {
 	lockdep_assert_held(&rgpu_proxy.lock);
-	req->state = state;
+	WRITE_ONCE(req->state, state);
 	req->status = status;
 	list_del_init(&req->node);
 	atomic_long_dec(&rgpu_stats.requests);
@@ -240,7 +240,7 @@ struct rgpu_request *rgpu_relay_pull(struct sock *sk)
 	if (rgpu_proxy.registered && rgpu_proxy.sk == sk) {
 		req = rgpu_relay_first();
 		if (req) {
-			req->state = RGPU_REQ_DELIVERED;
+			WRITE_ONCE(req->state, RGPU_REQ_DELIVERED);
 			list_move_tail(&req->node, &rgpu_proxy.delivered);
 			kref_get(&req->ref);
 			if (req->type == RGPU_REQ_START)
@@ -260,7 +260,7 @@ void rgpu_relay_unpull(struct rgpu_request *req)
 {
 	mutex_lock(&rgpu_proxy.lock);
 	if (req->state == RGPU_REQ_DELIVERED) {
-		req->state = RGPU_REQ_PENDING;
+		WRITE_ONCE(req->state, RGPU_REQ_PENDING);
 		list_move(&req->node, &rgpu_proxy.pending);
 	}
 	mutex_unlock(&rgpu_proxy.lock);
@@ -273,7 +273,7 @@ void rgpu_relay_replay(void)
 
 	lockdep_assert_held(&rgpu_proxy.lock);
 	list_for_each_entry(req, &rgpu_proxy.delivered, node) {
-		req->state = RGPU_REQ_PENDING;
+		WRITE_ONCE(req->state, RGPU_REQ_PENDING);
 		req->flags |= RGPU_REQ_REPLAY;
 		trace_rgpu_request(req->id, req->type, req->ses->id, req->state, 0);
 	}

@@ -72,7 +72,8 @@ static __poll_t rgpu_sesfd_poll(struct file *file, struct poll_table_struct *wai
 	poll_wait(file, &sfd->ses->proxy_wq, wait);
 	if (READ_ONCE(sfd->revoked) || READ_ONCE(sfd->ses->ended))
 		mask |= EPOLLHUP;
-	if (!bitmap_empty(sfd->ses->proxy_kicked, RGPU_CHANNELS_MAX))
+	/* A bit that is set while we look comes with a wake-up, and poll asks again. */
+	if (!data_race(bitmap_empty(sfd->ses->proxy_kicked, RGPU_CHANNELS_MAX)))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	return mask;
 }

@@ -219,7 +219,7 @@ static void rgpu_session_end(struct rgpu_session *ses)
 	}
 	if (ses->state != RGPU_SESSION_FAILED)
 		rgpu_session_set_state(ses, RGPU_SESSION_FAILED, -ESHUTDOWN);
-	ses->ended = true;
+	WRITE_ONCE(ses->ended, true);
 	for (i = 0; i < ses->nchannels; i++)
 		rgpu_channel_free_memory(ses->channels[i]);
 	xa_for_each(&ses->bos, i, mem) {

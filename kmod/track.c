@@ -113,8 +113,11 @@ static unsigned long rgpu_track_take(struct rgpu_mem *mem, unsigned long *bits, 
 	struct rgpu_track *track = mem->track;
 	unsigned long i, count = 0;
 
-	for (i = find_next_bit(track->dirty, first + n, first); i < first + n;
-	     i = find_next_bit(track->dirty, first + n, i + 1)) {
+	for (i = first;; i++) {
+		/* A bit that a fault sets while we look is this call's or the next one's; which, its page's lock decides. */
+		i = data_race(find_next_bit(track->dirty, first + n, i));
+		if (i >= first + n)
+			break;
 		lock_page(mem->pages[i]);
 		if (test_and_clear_bit(i, track->dirty)) {
 			__set_bit(i - first, bits);
