@@ -214,8 +214,19 @@ static bool sockaddr_is_loopback(const struct sockaddr *sa)
 	if (sa->sa_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr) >> 24 == 127;
 	if (sa->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr) ||
+		       (IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)sa)->sin6_addr) &&
+			((const struct sockaddr_in6 *)sa)->sin6_addr.s6_addr[12] == 127);
 	return false;
+}
+
+bool rgpu_sock_is_loopback(int fd)
+{
+	struct sockaddr_storage a = {0}, b = {0};
+	socklen_t alen = sizeof(a), blen = sizeof(b);
+
+	return !getsockname(fd, (struct sockaddr *)&a, &alen) && !getpeername(fd, (struct sockaddr *)&b, &blen) &&
+	       sockaddr_is_loopback((struct sockaddr *)&a) && sockaddr_is_loopback((struct sockaddr *)&b);
 }
 
 bool rgpu_addr_is_loopback(const struct rgpu_addr *a)

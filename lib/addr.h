@@ -37,6 +37,8 @@ bool rgpu_addr_is_loopback(const struct rgpu_addr *a);
  * bytes after 20 s, and little unsent data in the kernel, so that a small call is not queued behind megabytes.
  */
 void rgpu_sock_tune(int fd);
+/* Both of its ends have loopback addresses. */
+bool rgpu_sock_is_loopback(int fd);
 /* Both ends are on this machine, as far as their addresses say. */
 bool rgpu_sock_same_host(int fd);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* How a client proves who it is: the pairing key, or a certificate. */
+/* How a client proves who it is: the pairing key, a certificate, or not at all. */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "lib/addr.h"
 #include "lib/auth.h"
 #include "lib/link.h"
@@ -31,8 +32,10 @@ int rgpu_auth_kind(const char *const text[RGPU_AUTH_SETTINGS], const char *const
 
 	for (int s = RGPU_AUTH_SET_TLS_CERT; s <= RGPU_AUTH_SET_TLS_CA; s++)
 		cert |= given(text, s);
+	if (kind && !strcmp(kind, "plaintext"))
+		return RGPU_AUTH_PLAIN;
 	if (kind && strcmp(kind, "key") && strcmp(kind, "cert"))
-		return rgpu_why(why, -EINVAL, "%s: \"%.40s\": expected key or cert", name[RGPU_AUTH_SET_KIND], kind);
+		return rgpu_why(why, -EINVAL, "%s: \"%.40s\": expected key, cert or plaintext", name[RGPU_AUTH_SET_KIND], kind);
 	if (!kind && key && cert)
 		return rgpu_why(why, -EINVAL, "there are a key and a certificate: say which is used, with %s key or %s cert",
 				name[RGPU_AUTH_SET_KIND], name[RGPU_AUTH_SET_KIND]);
@@ -56,6 +59,8 @@ int rgpu_auth_load(const char *const text[RGPU_AUTH_SETTINGS], const char *const
 	if (kind < 0)
 		return kind;
 	out->kind = kind;
+	if (kind == RGPU_AUTH_PLAIN)
+		return 0;
 	if (kind == RGPU_AUTH_CERT)
 		return rgpu_cert_load(&files, false, &out->cert, why);
 	return rgpu_key_load(text[RGPU_AUTH_SET_KEY], &out->key, why);
@@ -68,9 +73,26 @@ void rgpu_auth_free(struct rgpu_auth *a)
 	a->cert = NULL;
 }
 
+int rgpu_auth_fits(const struct rgpu_auth *a, const struct rgpu_addr *addr, char why[RGPU_WHY_MAX])
+{
+	if (a->kind != RGPU_AUTH_PLAIN || rgpu_addr_is_loopback(addr))
+		return 0;
+	return rgpu_why(why, -EPERM,
+			"%.100s is not a loopback address, and plaintext goes to no other: use a key or a certificate",
+			addr->host);
+}
+
 struct rgpu_link *rgpu_auth_link(const struct rgpu_auth *a, const struct rgpu_addr *addr, int fd)
 {
 	if (a->kind == RGPU_AUTH_CERT)
 		return rgpu_link_client_cert(fd, a->cert, addr->host);
+	if (a->kind == RGPU_AUTH_PLAIN) {
+		struct rgpu_preface pre = {0};
+
+		memcpy(pre.magic, RGPU_PLAIN_MAGIC, sizeof(pre.magic));
+		/* A fresh socket's buffer takes so little at once; an error comes back with the first request. */
+		send(fd, &pre, sizeof(pre), MSG_NOSIGNAL);
+		return rgpu_link_plain(fd);
+	}
 	return rgpu_link_client(fd, a->key.identity, a->key.secret);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a client proves who it is: the pairing key, or a certificate. What is written in its settings, and what comes of it. */
+/* How a client proves who it is: the pairing key, a certificate, or not at all. What is written in its settings, and what comes
+ * of it. */
 #ifndef RGPU_LIB_AUTH_H
 #define RGPU_LIB_AUTH_H
 
@@ -12,6 +13,7 @@ struct rgpu_link;
 enum rgpu_auth_kind {
 	RGPU_AUTH_KEY,
 	RGPU_AUTH_CERT,
+	RGPU_AUTH_PLAIN, /* no TLS: to a server on this machine */
 };
 
 struct rgpu_auth {
@@ -25,7 +27,7 @@ enum rgpu_auth_setting {
 	RGPU_AUTH_SET_TLS_CERT,
 	RGPU_AUTH_SET_TLS_KEY,
 	RGPU_AUTH_SET_TLS_CA,
-	RGPU_AUTH_SET_KIND, /* "key" or "cert": needed when both are there */
+	RGPU_AUTH_SET_KIND, /* "key" or "cert": needed when both are there; or "plaintext" */
 	RGPU_AUTH_SETTINGS
 };
 
@@ -39,6 +41,9 @@ int rgpu_auth_load(const char *const text[RGPU_AUTH_SETTINGS], const char *const
 int rgpu_auth_kind(const char *const text[RGPU_AUTH_SETTINGS], const char *const name[RGPU_AUTH_SETTINGS],
 		   char why[RGPU_WHY_MAX]);
 void rgpu_auth_free(struct rgpu_auth *a); /* what it holds */
+
+/* Whether such a client may go to @addr: -EPERM in plaintext to another machine. */
+int rgpu_auth_fits(const struct rgpu_auth *a, const struct rgpu_addr *addr, char why[RGPU_WHY_MAX]);
 
 /* A link to the server at @addr with a connected socket, which it takes over. NULL: no memory; the socket is the caller's. */
 struct rgpu_link *rgpu_auth_link(const struct rgpu_auth *a, const struct rgpu_addr *addr, int fd);

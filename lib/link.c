@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A TLS 1.3 connection, proven by a pre-shared key or by certificates: handshake and non-blocking bytes. */
+/* A TLS 1.3 connection, proven by a pre-shared key or by certificates, or a plain one: handshake and non-blocking bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +18,7 @@
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "lib/link_ctx.h"
+#include "lib/plain.h"
 
 /*
  * Records are gathered here and leave with one send(2). A write is taken while less than OUT_FULL waits, so
@@ -32,7 +33,8 @@ struct rgpu_link {
 	char cipher[64];
 	bool server, ready, eof;
 	int broken; /* negative errno once the link cannot go on */
-	SSL *ssl;
+	SSL *ssl;   /* or … */
+	struct rgpu_plain *plain;
 	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
 	char identity[64];
 	char *host; /* client with a certificate: what the server's is to be for, until the handshake is done */
@@ -171,15 +173,12 @@ static int verify(int good, X509_STORE_CTX *s)
 	return rgpu_cert_judge(good, s, l->server, l->host ? l->host : "", l->why, sizeof(l->why));
 }
 
-static struct rgpu_link *link_new(int fd, bool server, const struct rgpu_cert *cert)
+static struct rgpu_link *bare_new(int fd, bool server)
 {
-	SSL_CTX *ctx = cert ? rgpu_cert_ctx(cert) : rgpu_link_ctx(server);
-	BIO_METHOD *method = bio_method();
 	int flags = fcntl(fd, F_GETFL);
 	struct rgpu_link *l;
-	BIO *bio;
 
-	if (!ctx || !method || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
 		return NULL;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -187,9 +186,40 @@ static struct rgpu_link *link_new(int fd, bool server, const struct rgpu_cert *c
 	l->fd = -1; /* the caller's until we cannot fail any more */
 	l->server = server;
 	l->out = malloc(OUT_SIZE);
+	if (l->out)
+		return l;
+	free(l);
+	return NULL;
+}
+
+struct rgpu_link *rgpu_link_plain(int fd)
+{
+	struct rgpu_link *l = bare_new(fd, false);
+
+	if (!l)
+		return NULL;
+	l->plain = rgpu_plain_new();
+	if (!l->plain) {
+		rgpu_link_free(l);
+		return NULL;
+	}
+	l->fd = fd;
+	l->ready = true;
+	return l;
+}
+
+static struct rgpu_link *link_new(int fd, bool server, const struct rgpu_cert *cert)
+{
+	SSL_CTX *ctx = cert ? rgpu_cert_ctx(cert) : rgpu_link_ctx(server);
+	BIO_METHOD *method = bio_method();
+	struct rgpu_link *l = ctx && method ? bare_new(fd, server) : NULL;
+	BIO *bio;
+
+	if (!l)
+		return NULL;
 	l->ssl = SSL_new(ctx);
 	bio = BIO_new(method);
-	if (!l->out || !l->ssl || !bio) {
+	if (!l->ssl || !bio) {
 		BIO_free(bio);
 		rgpu_link_free(l);
 		return NULL;
@@ -259,10 +289,14 @@ void rgpu_link_free(struct rgpu_link *l)
 		return;
 	if (l->ready && !l->broken) {
 		ERR_clear_error();
-		SSL_shutdown(l->ssl);
+		if (l->plain && l->out_tail + RGPU_PLAIN_HEAD <= OUT_SIZE)
+			l->out_tail += rgpu_plain_seal(l->plain, NULL, 0, l->out + l->out_tail);
+		else if (l->ssl)
+			SSL_shutdown(l->ssl);
 		rgpu_link_flush(l);
 	}
 	SSL_free(l->ssl);
+	rgpu_plain_free(l->plain);
 	if (l->fd >= 0)
 		close(l->fd);
 	OPENSSL_cleanse(l->key, sizeof(l->key));
@@ -408,7 +442,7 @@ short rgpu_link_events(const struct rgpu_link *l)
 
 bool rgpu_link_buffered(const struct rgpu_link *l)
 {
-	return SSL_pending(l->ssl) > 0 || SSL_has_pending(l->ssl);
+	return l->plain ? rgpu_plain_ready(l->plain) : SSL_pending(l->ssl) > 0 || SSL_has_pending(l->ssl);
 }
 
 const char *rgpu_link_identity(const struct rgpu_link *l)
@@ -421,6 +455,11 @@ const struct rgpu_cert_id *rgpu_link_cert_id(const struct rgpu_link *l)
 	return l->by_cert ? &l->cert_id : NULL;
 }
 
+bool rgpu_link_is_plain(const struct rgpu_link *l)
+{
+	return l->plain;
+}
+
 bool rgpu_link_told(const struct rgpu_link *l)
 {
 	return l->told;
@@ -429,6 +468,39 @@ bool rgpu_link_told(const struct rgpu_link *l)
 const char *rgpu_link_why(const struct rgpu_link *l)
 {
 	return l->why;
+}
+
+static ssize_t plain_read(struct rgpu_link *l, uint8_t *buf, size_t len)
+{
+	size_t got = 0, room;
+
+	while (got < len) {
+		ssize_t n = rgpu_plain_take(l->plain, buf + got, len - got);
+		uint8_t *at;
+
+		if (n > 0) {
+			got += n;
+			continue;
+		}
+		/* What is wrong behind good bytes says so at the next call. */
+		if (got || n == -ENODATA)
+			break;
+		if (n)
+			return broken(l, n, "the connection brought damaged bytes");
+		at = rgpu_plain_room(l->plain, &room);
+		n = recv(l->fd, at, room, 0);
+		if (n > 0) {
+			rgpu_plain_came(l->plain, n);
+			continue;
+		}
+		if (!n)
+			return broken(l, -ECONNRESET, "the other side closed the connection without a word");
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return -EAGAIN;
+		if (errno != EINTR)
+			return broken(l, -errno, "the connection broke: %s", strerror(errno));
+	}
+	return got;
 }
 
 ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
@@ -443,6 +515,8 @@ ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
 		if (err && err != -EAGAIN)
 			return err;
 	}
+	if (l->plain)
+		return plain_read(l, buf, len);
 	while (got < len) {
 		int ret;
 
@@ -463,6 +537,17 @@ ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
 	return got;
 }
 
+/* Where a record of RGPU_PLAIN_MAX bytes fits behind what waits, of which there is less than OUT_FULL. */
+static uint8_t *tail_room(struct rgpu_link *l)
+{
+	if (OUT_SIZE - l->out_tail < RGPU_PLAIN_HEAD + RGPU_PLAIN_MAX) {
+		memmove(l->out, l->out + l->out_head, l->out_tail - l->out_head);
+		l->out_tail -= l->out_head;
+		l->out_head = 0;
+	}
+	return l->out + l->out_tail;
+}
+
 ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
 {
 	size_t done = 0, n;
@@ -480,6 +565,13 @@ ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
 				return err;
 			if (l->out_tail - l->out_head >= OUT_FULL)
 				break;
+		}
+		if (l->plain) {
+			uint8_t *at = tail_room(l);
+
+			l->out_tail += rgpu_plain_seal(l->plain, (const uint8_t *)buf + done, part, at);
+			done += part;
+			continue;
 		}
 		ERR_clear_error();
 		ret = SSL_write_ex(l->ssl, (const uint8_t *)buf + done, part, &n);
@@ -504,7 +596,7 @@ ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
 
 int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, size_t ctx_len, void *out, size_t out_len)
 {
-	if (!l->ready || SSL_export_keying_material(l->ssl, out, out_len, label, strlen(label), ctx, ctx_len, 1) != 1)
+	if (!l->ready || l->plain || SSL_export_keying_material(l->ssl, out, out_len, label, strlen(label), ctx, ctx_len, 1) != 1)
 		return -EPROTO;
 	return 0;
 }
@@ -513,6 +605,8 @@ const char *rgpu_link_cipher(const struct rgpu_link *l)
 {
 	struct rgpu_link *w = (struct rgpu_link *)l;
 
+	if (l->plain)
+		return "none, CRC-32C";
 	snprintf(w->cipher, sizeof(w->cipher), "%s %s", SSL_get_version(l->ssl), SSL_get_cipher_name(l->ssl));
 	return l->cipher;
 }

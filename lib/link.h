@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A TLS 1.3 connection, proven by a pre-shared key or by certificates: handshake, non-blocking bytes, and blocking frames for control links. */
+/* A TLS 1.3 connection, proven by a pre-shared key or by certificates (or, on one machine, none of it): handshake, non-blocking
+ * bytes, and blocking frames for control links. */
 #ifndef RGPU_LIB_LINK_H
 #define RGPU_LIB_LINK_H
 
@@ -26,6 +27,12 @@ struct rgpu_link *rgpu_link_server(int fd, rgpu_psk_find find, void *arg);
 /* The same with certificates, which outlive the link: a server takes either; @host is what the client connected to. */
 struct rgpu_link *rgpu_link_client_cert(int fd, const struct rgpu_cert *cert, const char *host);
 struct rgpu_link *rgpu_link_server_cert(int fd, const struct rgpu_cert *cert, rgpu_psk_find find, void *arg);
+/*
+ * Without TLS and without a proof: bytes in the clear, each checked (lib/plain.h), for two ends on one machine. The same for
+ * client and server; its handshake is done, and rgpu_link_export() has nothing.
+ */
+struct rgpu_link *rgpu_link_plain(int fd);
+bool rgpu_link_is_plain(const struct rgpu_link *l);
 void rgpu_link_free(struct rgpu_link *l); /* sends close_notify when it can without blocking */
 
 /* Drives the handshake: 0 done, -EAGAIN poll for rgpu_link_events(), -EACCES the key or a certificate is wrong, other -errno. */
@@ -44,9 +51,9 @@ const char *rgpu_link_cipher(const struct rgpu_link *l);   /* protocol and ciphe
 const char *rgpu_link_why(const struct rgpu_link *l);
 
 /*
- * Bytes moved (≥ 1), 0 at a clean end (read only), -EAGAIN, -ECONNRESET … A write takes bytes into a
- * buffer of the link and sends what the socket accepts at once; what is left goes out with the next write, read or
- * flush, and until then rgpu_link_events() has POLLOUT. flush: 0 nothing is left, -EAGAIN, other -errno.
+ * Bytes moved (≥ 1), 0 at a clean end (read only), -EAGAIN, -ECONNRESET, -EBADMSG they changed on their way (plain) … A write
+ * takes bytes into a buffer of the link and sends what the socket accepts at once; what is left goes out with the next write,
+ * read or flush, and until then rgpu_link_events() has POLLOUT. flush: 0 nothing is left, -EAGAIN, other -errno.
  */
 ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len);
 ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len);

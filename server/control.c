@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 3))) static int reject(struct control *c, const
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	rgpu_note("a client with %s %s was refused: %s", registry_proof(c->asker.has_cert), c->asker.key_id, text);
+	rgpu_note("a client with %s %s was refused: %s", registry_proof(c->asker.proof), c->asker.key_id, text);
 	refuse(c, EPROTO, text);
 	return -EPROTO;
 }
@@ -77,7 +77,8 @@ static int hello(struct control *c, uint32_t len)
 	memcpy(w.server, c->server->name, sizeof(w.server));
 	memcpy(w.driver, d->driver, sizeof(w.driver));
 	c->greeted = true;
-	rgpu_info("client \"%s\" with %s %s, wire %u.%u", h.agent, registry_proof(c->asker.has_cert), c->asker.key_id, h.major, h.minor);
+	rgpu_info("client \"%s\" with %s %s, wire %u.%u", h.agent, registry_proof(c->asker.proof), c->asker.key_id, h.major,
+		  h.minor);
 	return say(c, RGPU_C_WELCOME, &w, sizeof(w));
 }
 
@@ -251,9 +252,9 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
-int control_begin(struct control_server *server, struct rgpu_link *link, const char *client, const struct rgpu_cert_id *cert,
-		  const char *from)
+int control_begin(struct control_server *server, struct rgpu_link *link, const char *client, const char *from)
 {
+	const struct rgpu_cert_id *cert = rgpu_link_cert_id(link);
 	struct control *c = calloc(1, sizeof(*c));
 	pthread_attr_t attr;
 	pthread_t t;
@@ -269,7 +270,7 @@ int control_begin(struct control_server *server, struct rgpu_link *link, const c
 	snprintf(c->asker.key_id, sizeof(c->asker.key_id), "%s", client);
 	if (cert)
 		c->asker.cert = *cert;
-	c->asker.has_cert = cert;
+	c->asker.proof = cert ? PROOF_CERT : rgpu_link_is_plain(link) ? PROOF_NONE : PROOF_KEY;
 	snprintf(c->asker.from, sizeof(c->asker.from), "%s", from);
 	if (!join_list(c)) {
 		free(c);

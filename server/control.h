@@ -17,9 +17,8 @@ struct control_server {
 	struct control *list;
 };
 
-/* Serves @link of @client (its key's id; its certificate's name, with @cert), which is taken over, in a thread of its own. -EAGAIN: too many, of all or of this client, or no thread; the link
- * is closed. */
-int control_begin(struct control_server *c, struct rgpu_link *link, const char *client, const struct rgpu_cert_id *cert,
-		  const char *from);
+/* Serves @link of @client (its key's id, its certificate's name), which is taken over, in a thread of its own. -EAGAIN: too many,
+ * of all or of this client, or no thread; the link is closed. */
+int control_begin(struct control_server *c, struct rgpu_link *link, const char *client, const char *from);
 
 #endif

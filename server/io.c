@@ -43,10 +43,12 @@ static bool find_psk(void *arg, const char *identity, uint8_t key[RGPU_KEY_LEN])
 static void take_next(struct io *io)
 {
 	struct output *o = &io->w->output;
+	bool plain;
 	int fd;
 
 	pthread_mutex_lock(&o->lock);
 	fd = o->next_fd;
+	plain = o->next_plain;
 	o->next_fd = -1;
 	io->greeting_lease = fd >= 0 ? o->next_lease : io->greeting_lease;
 	if (fd >= 0)
@@ -56,7 +58,7 @@ static void take_next(struct io *io)
 		return;
 	rgpu_link_free(io->greeting);
 	rgpu_sock_tune(fd);
-	io->greeting = rgpu_link_server(fd, find_psk, io);
+	io->greeting = plain ? rgpu_link_plain(fd) : rgpu_link_server(fd, find_psk, io);
 	if (!io->greeting)
 		close(fd);
 	io->began = rgpu_now_ns();

@@ -81,6 +81,8 @@ static const char *refuses_client(void *arg, const char *client, const struct rg
 {
 	struct listener *l = arg;
 
+	if (!strcmp(client, RGPU_PLAIN_NAME))
+		return l->opts->plaintext ? NULL : "the server does not take plaintext any more; ask whoever runs it";
 	if (cert)
 		return l->cert ? rgpu_cert_refuses(l->cert, cert)
 			       : "the server does not take certificates any more; ask whoever runs it";
@@ -175,12 +177,51 @@ static void welcome(struct listener *l)
 	}
 }
 
+static void let_in(struct listener *l, struct guest *g, const char *client)
+{
+	char host[48] = "?", port[8] = "", from[64];
+
+	getnameinfo((struct sockaddr *)&g->from, sizeof(g->from), host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(from, sizeof(from), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	if (control_begin(&l->control, g->link, client, from))
+		complain(l, "too many control connections");
+	g->link = NULL;
+	g->fd = -1;
+}
+
+/* A client without TLS: one on this machine, and only if that was asked for. It is told why not. */
+static void take_plain(struct listener *l, struct guest *g)
+{
+	struct rgpu_error_frame e = {.err = EACCES};
+
+	rgpu_sock_tune(g->fd);
+	g->link = rgpu_link_plain(g->fd);
+	if (!g->link) {
+		dismiss(g);
+		return;
+	}
+	if (l->opts->plaintext && rgpu_sock_is_loopback(g->fd)) {
+		let_in(l, g, RGPU_PLAIN_NAME);
+		return;
+	}
+	snprintf(e.text, sizeof(e.text), "%s",
+		 l->opts->plaintext
+			 ? "this server takes plaintext from its own loopback addresses only: use a key or a certificate"
+			 : "this server takes no plaintext (plaintext = yes in its configuration): use a key or a "
+			   "certificate");
+	complain(l, l->opts->plaintext ? "plaintext from another machine" : "plaintext, which is not taken here");
+	rgpu_link_send_frame(g->link, RGPU_C_ERROR, 0, &e, sizeof(e), 0);
+	g->leaves = !shutdown(g->fd, SHUT_WR);
+	g->until = rgpu_deadline(LEAVE_MS);
+	if (!g->leaves)
+		dismiss(g);
+}
+
 /* The handshake goes on: a wrong key or certificate ends it. */
 static void shake_hands(struct listener *l, struct guest *g)
 {
 	int err = rgpu_link_handshake(g->link);
-	char host[48] = "?", port[8] = "", from[64];
-	const struct rgpu_cert_id *cert;
 	const char *id;
 
 	if (err == -EAGAIN)
@@ -194,15 +235,10 @@ static void shake_hands(struct listener *l, struct guest *g)
 			dismiss(g);
 		return;
 	}
-	id = strrchr(rgpu_link_identity(g->link), '/');
-	getnameinfo((struct sockaddr *)&g->from, sizeof(g->from), host, sizeof(host), port, sizeof(port),
-		    NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(from, sizeof(from), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
-	cert = rgpu_link_cert_id(g->link);
-	if (control_begin(&l->control, g->link, cert ? rgpu_link_identity(g->link) : id ? id + 1 : "", cert, from))
-		complain(l, "too many control connections");
-	g->link = NULL;
-	g->fd = -1;
+	id = rgpu_link_identity(g->link);
+	if (!rgpu_link_cert_id(g->link))
+		id = strrchr(id, '/') ? strrchr(id, '/') + 1 : "";
+	let_in(l, g, id);
 }
 
 static void read_preface(struct listener *l, struct guest *g)
@@ -217,6 +253,10 @@ static void read_preface(struct listener *l, struct guest *g)
 	g->got += n;
 	if (g->got < sizeof(g->preface))
 		return;
+	if (!memcmp(g->preface.magic, RGPU_PLAIN_MAGIC, sizeof(g->preface.magic))) {
+		take_plain(l, g);
+		return;
+	}
 	if (memcmp(g->preface.magic, RGPU_PREFACE_MAGIC, sizeof(g->preface.magic))) {
 		dismiss(g);
 		return;

@@ -32,6 +32,8 @@ static const char usage[] =
 	"  --tls-key FILE      its key\n"
 	"  --tls-ca FILE       the authorities of which the clients' certificates have to be\n"
 	"  --tls-crl FILE      lists of revoked ones, of each of these authorities (default: none is revoked)\n"
+	"  --plaintext         also take clients on this machine's loopback addresses without TLS or any proof: every user of\n"
+	"                      this machine\n"
 	"  --pair              make the key file if there is none, and print the line for the client: rgpu join …\n"
 	"  --grace SECONDS     how long a session waits for a client that was cut off (default 120)\n"
 	"  --direct-grace SECONDS\n"
@@ -63,6 +65,7 @@ enum {
 	OPT_TLS_KEY,
 	OPT_TLS_CA,
 	OPT_TLS_CRL,
+	OPT_PLAINTEXT,
 	OPT_GRACE,
 	OPT_DIRECT_GRACE,
 	OPT_MAX,
@@ -91,6 +94,7 @@ static const struct option longs[] = {
 	{"tls-key", required_argument, NULL, OPT_TLS_KEY},
 	{"tls-ca", required_argument, NULL, OPT_TLS_CA},
 	{"tls-crl", required_argument, NULL, OPT_TLS_CRL},
+	{"plaintext", no_argument, NULL, OPT_PLAINTEXT},
 	{"pair", no_argument, NULL, OPT_PAIR},
 	{"grace", required_argument, NULL, OPT_GRACE},
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
@@ -152,7 +156,7 @@ static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 {
 	if (o->mode == MODE_WORKER || o->mode == MODE_DEVICES || o->mode == MODE_TELEMETRY)
 		return 0;
-	if (!o->nkeys && (!o->tls.cert || o->mode == MODE_PAIR))
+	if (!o->nkeys && ((!o->tls.cert && !o->plaintext) || o->mode == MODE_PAIR))
 		return rgpu_why(why, -EINVAL, "no key: give --key FILE (rgpu-server --pair --key FILE makes one)%s",
 				o->mode == MODE_PAIR ? "" : ", or a certificate with --tls-cert");
 	if ((o->tls.cert || o->tls.key || o->tls.ca || o->tls.crl) && !(o->tls.cert && o->tls.key && o->tls.ca))
@@ -209,6 +213,9 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		return 0;
 	case OPT_TLS_CRL:
 		o->tls.crl = arg;
+		return 0;
+	case OPT_PLAINTEXT:
+		o->plaintext = true;
 		return 0;
 	case OPT_GRACE:
 		v = number(arg, 1, 86400);
@@ -372,7 +379,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 		if (opt == OPT_CONFIG)
 			conf = optarg;
 		check_only |= opt == OPT_CHECK;
-		key |= opt == OPT_KEY || opt == OPT_TLS_CERT;
+		key |= opt == OPT_KEY || opt == OPT_TLS_CERT || opt == OPT_PLAINTEXT;
 		hidden |= opt == OPT_WORKER || opt == OPT_DEVICES || opt == OPT_TELEMETRY || opt == OPT_HELP;
 	}
 	if (optind < argc) {
@@ -436,6 +443,8 @@ void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned 
 	rgpu_addr_text(&o->listen, addr);
 	if (o->nkeys)
 		snprintf(line, size, "rgpu-server --softgpu --listen %s --key %s", addr, o->key_file[0]);
+	else if (!o->tls.cert)
+		snprintf(line, size, "rgpu-server --softgpu --listen %s --plaintext", addr);
 	else
 		snprintf(line, size, "rgpu-server --softgpu --listen %s --tls-cert %s --tls-key %s --tls-ca %s", addr, o->tls.cert,
 			 o->tls.key, o->tls.ca);

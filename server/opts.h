@@ -26,7 +26,7 @@ enum server_mode {
 struct server_opts {
 	enum server_mode mode;
 	int fd; /* hidden modes: the socket or pipe to the listener */
-	bool softgpu, verbose;
+	bool softgpu, verbose, plaintext;
 	int web; /* port of the page on loopback, WEB_OFF */
 	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
 	char blas[512];	  /* empty: the API code's own choice */

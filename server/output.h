@@ -42,6 +42,7 @@ struct output {
 	/* The connection that comes next, until the I/O thread takes it. */
 	int next_fd;
 	uint32_t next_lease;
+	bool next_plain; /* without TLS; else … */
 	uint8_t next_psk[RGPU_KEY_LEN];
 
 	_Atomic bool attached; /* the client has said what it has; read without the lock too */

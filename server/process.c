@@ -171,7 +171,7 @@ static bool serve(int sock)
 		return true;
 	case W_CONN:
 		if (fd >= 0)
-			worker_connect(&me.w, fd, m.conn.lease, m.conn.psk);
+			worker_connect(&me.w, fd, m.conn.lease, m.conn.plain ? NULL : m.conn.psk);
 		OPENSSL_cleanse(m.conn.psk, sizeof(m.conn.psk));
 		return true;
 	case W_JOIN:

@@ -230,7 +230,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	m->type = W_OPEN;
 	memcpy(m->ident.sid, st->sid, RGPU_SID_LEN);
 	memcpy(m->ident.key_id, a->key_id, sizeof(m->ident.key_id));
-	m->ident.has_cert = a->has_cert;
+	m->ident.proof = a->proof;
 	m->ident.cert = a->cert;
 	memcpy(m->ident.comm, st->comm, sizeof(st->comm));
 	text_printable(m->ident.comm, sizeof(m->ident.comm));
@@ -288,7 +288,7 @@ static int admit(struct registry *r, const struct asker *a, struct ses *s, struc
 {
 	uint8_t ctx[RGPU_SID_LEN + 4], psk[RGPU_KEY_LEN];
 	uint32_t lease = s->ident.lease;
-	int err;
+	int err = 0;
 
 	memset(out, 0, sizeof(*out));
 	memcpy(out->sid, s->sid, RGPU_SID_LEN);
@@ -298,7 +298,10 @@ static int admit(struct registry *r, const struct asker *a, struct ses *s, struc
 		return rgpu_why(why, -EIO, "the server has no random numbers");
 	memcpy(ctx, s->sid, RGPU_SID_LEN);
 	memcpy(ctx + RGPU_SID_LEN, &lease, 4); /* little-endian, as this machine */
-	err = rgpu_link_export(a->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), psk, sizeof(psk));
+	if (a->proof == PROOF_NONE)
+		memset(psk, 0, sizeof(psk)); /* unused */
+	else
+		err = rgpu_link_export(a->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), psk, sizeof(psk));
 	if (err)
 		return rgpu_why(why, err, "no key for the data connection");
 	pthread_mutex_lock(&r->lock);
@@ -406,7 +409,7 @@ static int enter(struct registry *r, const struct asker *a, const struct rgpu_st
 	} else {
 		fresh->slot = free_slot(r);
 		snprintf(fresh->client, sizeof(fresh->client), "%s", a->key_id);
-		fresh->has_cert = a->has_cert;
+		fresh->proof = a->proof;
 		fresh->cert = a->cert;
 		list(r, fresh);
 		s = fresh;
@@ -467,10 +470,11 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 	registry_hex(sid, st->sid);
 	if (!err && fresh)
 		rgpu_note("session start: sid %.8s %s %s from %s uid %u pid %u comm \"%s\" device %u, worker %d", sid,
-			  registry_proof(a->has_cert), a->key_id,			  a->from, st->uid, st->pid, s->ident.comm, st->device, s->ident.worker);
+			  registry_proof(a->proof), a->key_id, a->from, st->uid, st->pid, s->ident.comm, st->device,
+			  s->ident.worker);
 	else if (err)
 		rgpu_note("session %s refused: sid %.8s %s %s from %s uid %u pid %u: %s", resume ? "resume" : "start", sid,
-			  registry_proof(a->has_cert), a->key_id, a->from, st->uid, st->pid, why);
+			  registry_proof(a->proof), a->key_id, a->from, st->uid, st->pid, why);
 	gone = err && !fresh && s->hung_up;
 	pthread_mutex_unlock(&s->lock);
 	if (gone) {
@@ -549,6 +553,7 @@ void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd)
 			hit->token_until = 0;
 			m->type = W_CONN;
 			m->conn.lease = hit->token_lease;
+			m->conn.plain = hit->proof == PROOF_NONE;
 			memcpy(m->conn.psk, hit->psk, RGPU_KEY_LEN);
 			OPENSSL_cleanse(hit->psk, RGPU_KEY_LEN);
 		}

@@ -35,7 +35,7 @@ struct ses {
 
 	/* registry.lock */
 	char client[CLIENT_NAME_MAX];
-	bool has_cert;
+	enum proof proof;
 	struct rgpu_cert_id cert;
 	unsigned slot; /* of the account of memory */
 	bool open;     /* its worker answers: not one that is being made */
@@ -70,7 +70,7 @@ struct registry {
 /* The one who asks: who the control connection was made by. */
 struct asker {
 	char key_id[CLIENT_NAME_MAX]; /* its key's id, or its certificate's name */
-	bool has_cert;
+	enum proof proof;
 	struct rgpu_cert_id cert;
 	char from[64];
 	struct rgpu_link *link; /* for the data connection's key */
@@ -110,9 +110,9 @@ void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const
 		     void *arg);
 
 /* For the log, before a client's name: what it is the name of. */
-static inline const char *registry_proof(bool has_cert)
+static inline const char *registry_proof(enum proof p)
 {
-	return has_cert ? "certificate" : "key";
+	return p == PROOF_CERT ? "certificate" : p == PROOF_KEY ? "key" : "client";
 }
 
 /* Ends all: their clients hear @text. Returns when every worker is gone. */

@@ -69,13 +69,14 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 	s->child = !waitid(P_PID, s->ident.worker, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT);
 	s->slot = s->ident.slot;
 	snprintf(s->client, sizeof(s->client), "%s", s->ident.key_id);
-	s->has_cert = s->ident.has_cert;
+	s->proof = s->ident.proof;
 	s->cert = s->ident.cert;
 	s->state = SES_LIVE;
 	s->open = true;
 	registry_list(r, s);
 	rgpu_note("session adopted: sid %.8s %s %s uid %u pid %u comm \"%s\" device %u, worker %d", strrchr(s->path, '/') + 1,
-		  registry_proof(s->has_cert), s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device, s->ident.worker);
+		  registry_proof(s->proof), s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
+		  s->ident.worker);
 	registry_put(s);
 	free(m);
 	return;

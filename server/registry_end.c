@@ -61,8 +61,8 @@ void registry_bury(struct registry *r, struct ses *s)
 	quota_clear(r->quota, s->slot, NULL);
 	rgpu_note("session end: sid %.8s %s %s from %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences), "
 		  "%llu bytes up, %llu down: %s",
-		  sid, registry_proof(s->ident.has_cert), s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,
-		  (long long)(registry_seconds() - s->ident.started),
+		  sid, registry_proof(s->ident.proof), s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm,
+		  s->ident.device, (long long)(registry_seconds() - s->ident.started),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.records : 0),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.fences : 0),
 		  (unsigned long long)(s->gone_said ? s->gone.stats.up : 0),
@@ -151,7 +151,7 @@ void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const
 		struct ses *s;
 
 		pthread_mutex_lock(&r->lock);
-		for (s = r->list; s && !(why = refuses(arg, s->client, s->has_cert ? &s->cert : NULL)); s = s->next)
+		for (s = r->list; s && !(why = refuses(arg, s->client, s->proof == PROOF_CERT ? &s->cert : NULL)); s = s->next)
 			;
 		if (s)
 			s->refs++;

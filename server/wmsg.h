@@ -25,12 +25,19 @@ enum wmsg_type {
 	W_GONE,	  /* unasked, the last word: err, text, stats */
 };
 
+/* How a client proved who it is. */
+enum proof {
+	PROOF_KEY,
+	PROOF_CERT,
+	PROOF_NONE, /* it is RGPU_PLAIN_NAME */
+};
+
 /* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
 struct wmsg_ident {
 	uint8_t sid[RGPU_SID_LEN];
 	char key_id[CLIENT_NAME_MAX];
-	uint32_t has_cert; /* key_id is the name of a certificate, which cert remembers */
-	struct rgpu_cert_id cert;
+	uint32_t proof;		  /* enum proof: what key_id is the name of */
+	struct rgpu_cert_id cert; /* PROOF_CERT */
 	char from[64]; /* the address that it was started from */
 	char comm[17];
 	uint32_t uid, pid, device, flags, epoch, lease;
@@ -57,6 +64,7 @@ struct wmsg {
 		} open;
 		struct {
 			uint32_t lease;
+			uint32_t plain; /* it has no TLS, and no key for it */
 			uint8_t psk[RGPU_KEY_LEN];
 		} conn;
 		struct rgpu_join join;

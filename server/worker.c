@@ -112,7 +112,9 @@ void worker_connect(struct worker *w, int fd, uint32_t lease, const uint8_t psk[
 		close(o->next_fd);
 	o->next_fd = fd;
 	o->next_lease = lease;
-	memcpy(o->next_psk, psk, RGPU_KEY_LEN);
+	o->next_plain = !psk;
+	if (psk)
+		memcpy(o->next_psk, psk, RGPU_KEY_LEN);
 	pthread_mutex_unlock(&o->lock);
 	worker_kick(w);
 }

@@ -99,7 +99,7 @@ void worker_break(struct worker *w, int err, const char *fmt, ...) __attribute__
 /* The I/O thread. Returns when the session is over; end_err and end_text say why. */
 void worker_io(struct worker *w);
 
-/* A new connection for lease @lease, not yet greeted; the socket is taken over. Any thread. */
+/* A new connection for lease @lease, not yet greeted; the socket is taken over. @psk NULL: it has no TLS. Any thread. */
 void worker_connect(struct worker *w, int fd, uint32_t lease, const uint8_t psk[RGPU_KEY_LEN]);
 
 /* Cuts the connection off and makes @lease the only one that may connect. Nothing of the old one is read or sent afterwards. Any

@@ -274,8 +274,13 @@ struct rgpu_telemetry_link {
  * hands the socket to the session's worker, which does the TLS handshake with a key that only the two
  * ends of the control connection know: exporter label RGPU_DATA_LABEL, context sid ‖ lease (20 bytes).
  * A TLS control connection begins with 0x16, so the first byte tells them apart.
+ *
+ * Between two ends on one machine there may be a control connection without TLS: a preface with RGPU_PLAIN_MAGIC, then records
+ * with checksums (lib/plain.h) that carry the same frames. A server that takes none answers with an ERROR frame, an older one
+ * closes. The data connections of its sessions are such, too, behind their ordinary preface.
  */
 #define RGPU_PREFACE_MAGIC "RGPUdata"
+#define RGPU_PLAIN_MAGIC   "RGPUcrc1" /* a control connection without TLS: only this of the preface has a meaning */
 #define RGPU_DATA_LABEL	   "EXPORTER-rgpu-data-connection"
 #define RGPU_PSK_IDENTITY  "rgpu-pairing"	 /* control connections: identity is "rgpu-pairing/" + key id, see lib/key.h */
 #define RGPU_DATA_IDENTITY "rgpu-session"

@@ -12,25 +12,27 @@
 #include "lib/log.h"
 #include "usermode-proxy/config.h"
 
-static const char usage[] = "usage: rgpu-proxy [--config FILE]\n"
-			    "       rgpu-proxy --server HOST[:PORT] {--key FILE | --tls-cert FILE --tls-key FILE --tls-ca FILE} "
-			    "[--ctl DEVICE]\n"
-			    "       rgpu-proxy --check-config [--config FILE]\n"
-			    "Serves /dev/rgpuN of this machine with the GPUs of the rgpu-server at HOST.\n"
-			    "  --server HOST[:PORT]  the server; default port %d\n"
-			    "  --key FILE            the key that rgpu-server --pair made there\n"
-			    "  --tls-cert FILE, --tls-key FILE\n"
-			    "                        this machine's certificate and its key, instead of the server's key\n"
-			    "  --tls-ca FILE         the authorities of which the server's certificate has to be\n"
-			    "  --auth key|cert       which of both is used when both are there\n"
-			    "  --config FILE         [proxy] and lines \"server = …\", \"key = …\", \"ctl = …\"; the command "
-			    "line comes first. Without\n"
-			    "                        this, --server and --key: " PROXY_CONF "\n"
-			    "  --check-config        tell what is wrong in the configuration, line by line, and end\n"
-			    "  --ctl DEVICE          default /dev/rgpu-ctl\n"
-			    "  --web PORT            a page and metrics at http://localhost:PORT/; 0 takes a free port\n"
-			    "  --foreground          stay in the foreground, which it always does\n"
-			    "SIGHUP reads the configuration again; running programs go on.\n";
+static const char usage[] =
+	"usage: rgpu-proxy [--config FILE]\n"
+	"       rgpu-proxy --server HOST[:PORT] {--key FILE | --tls-cert FILE --tls-key FILE --tls-ca FILE} "
+	"[--ctl DEVICE]\n"
+	"       rgpu-proxy --check-config [--config FILE]\n"
+	"Serves /dev/rgpuN of this machine with the GPUs of the rgpu-server at HOST.\n"
+	"  --server HOST[:PORT]  the server; default port %d\n"
+	"  --key FILE            the key that rgpu-server --pair made there\n"
+	"  --tls-cert FILE, --tls-key FILE\n"
+	"                        this machine's certificate and its key, instead of the server's key\n"
+	"  --tls-ca FILE         the authorities of which the server's certificate has to be\n"
+	"  --auth key|cert       which of both is used when both are there; plaintext: neither, and no TLS, to a server "
+	"on this machine\n"
+	"  --config FILE         [proxy] and lines \"server = …\", \"key = …\", \"ctl = …\"; the command "
+	"line comes first. Without\n"
+	"                        this, --server and --key: " PROXY_CONF "\n"
+	"  --check-config        tell what is wrong in the configuration, line by line, and end\n"
+	"  --ctl DEVICE          default /dev/rgpu-ctl\n"
+	"  --web PORT            a page and metrics at http://localhost:PORT/; 0 takes a free port\n"
+	"  --foreground          stay in the foreground, which it always does\n"
+	"SIGHUP reads the configuration again; running programs go on.\n";
 
 static int put(char *dst, size_t room, const char *value, const char *name, char why[RGPU_WHY_MAX])
 {
@@ -158,7 +160,8 @@ static int take(const struct proxy_texts *t, struct proxy_config *out, char why[
 	if (err)
 		return err;
 	strcpy(out->ctl, *t->ctl ? t->ctl : "/dev/rgpu-ctl");
-	return rgpu_auth_load(auth, proxy_auth_names, &out->auth, why);
+	err = rgpu_auth_load(auth, proxy_auth_names, &out->auth, why);
+	return err ? err : rgpu_auth_fits(&out->auth, &out->server, why);
 }
 
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
@@ -215,7 +218,7 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 	}
 	if (!err && optind < argc)
 		err = rgpu_why(why, -EINVAL, "unexpected \"%.60s\"; see rgpu-proxy --help", argv[optind]);
-	if (!file && !*t.server && !*t.key && !*t.tls_cert && (check_only || !access(PROXY_CONF, F_OK)))
+	if (!file && !*t.server && !*t.key && !*t.tls_cert && !*t.auth && (check_only || !access(PROXY_CONF, F_OK)))
 		file = PROXY_CONF;
 	if (!err && file)
 		err = read_file(&t, file, why);

@@ -21,7 +21,7 @@ struct proxy_config {
 /* The settings as they are written; empty: not there. */
 struct proxy_texts {
 	char server[300], key[300], ctl[256], web[8];
-	char tls_cert[300], tls_key[300], tls_ca[300], auth[8];
+	char tls_cert[300], tls_key[300], tls_ca[300], auth[16];
 };
 
 /* Of them, how the proxy proves itself; see lib/auth.h. */

@@ -86,6 +86,7 @@ bool rgpu_ctl_retryable(int err)
 	case -EPIPE:
 	case -EAGAIN:
 	case -EADDRNOTAVAIL:
+	case -EBADMSG:
 		return true;
 	}
 	return false;
@@ -147,6 +148,12 @@ static int greet(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 
 	memcpy(hello.agent, c->agent, sizeof(hello.agent));
 	n = exchange(c, RGPU_C_HELLO, &hello, sizeof(hello), RGPU_C_WELCOME, REPLY_MS, why);
+	if (n == -ECONNRESET && c->auth.kind == RGPU_AUTH_PLAIN) {
+		rgpu_addr_text(&c->server, text);
+		return rgpu_why(why, n,
+				"server %.80s closed the connection: it is of a release without plaintext, or no rgpu-server",
+				text);
+	}
 	if (n < 0) {
 		drop(c);
 		return n;
@@ -174,9 +181,17 @@ static int connect_now(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 {
 	int fd, err;
 
+	err = rgpu_auth_fits(&c->auth, &c->server, why);
+	if (err)
+		return err;
 	fd = rgpu_addr_connect(&c->server, CONNECT_MS, why);
 	if (fd < 0)
 		return fd;
+	/* A name may have another address by now. */
+	if (c->auth.kind == RGPU_AUTH_PLAIN && !rgpu_sock_is_loopback(fd)) {
+		close(fd);
+		return rgpu_why(why, -EPERM, "%.100s is not on this machine, and plaintext goes to no other", c->server.host);
+	}
 	c->link = rgpu_auth_link(&c->auth, &c->server, fd);
 	if (!c->link) {
 		close(fd);
@@ -192,7 +207,7 @@ static int connect_now(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 /* The connection was there and broke: a network that cuts, a listener that restarts. */
 static bool broke(ssize_t err)
 {
-	return err == -ECONNRESET || err == -EPIPE || err == -ECONNABORTED;
+	return err == -ECONNRESET || err == -EPIPE || err == -ECONNABORTED || err == -EBADMSG;
 }
 
 static int connected(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
@@ -305,7 +320,8 @@ static int take_lease(struct rgpu_ctl *c, size_t len, const uint8_t sid[16], str
 	memcpy(out->token, s.token, 16);
 	out->lease = s.lease;
 	out->grace_ms = s.grace_ms;
-	if (rgpu_link_export(c->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), out->key, sizeof(out->key)))
+	out->plain = rgpu_link_is_plain(c->link);
+	if (!out->plain && rgpu_link_export(c->link, RGPU_DATA_LABEL, ctx, sizeof(ctx), out->key, sizeof(out->key)))
 		return nonsense(c, "no key could be derived from the connection", why);
 	return 0;
 }

@@ -42,6 +42,7 @@ struct rgpu_lease {
 	uint32_t grace_ms;
 	uint8_t token[16];
 	uint8_t key[RGPU_KEY_LEN];
+	bool plain; /* no handshake: as the control connection is */
 };
 
 /* START, or RESUME. @data: start->data_len bytes. -ENOENT on resume: the server gave the session up. */

@@ -28,10 +28,10 @@ int relay_connect(struct rgpu_relay *r, const struct rgpu_lease *lease, struct r
 		close(fd);
 		return rgpu_why(why, -ECONNRESET, "the server closed the data connection at once");
 	}
-	l = rgpu_link_client(fd, RGPU_DATA_IDENTITY, lease->key);
+	l = lease->plain ? rgpu_link_plain(fd) : rgpu_link_client(fd, RGPU_DATA_IDENTITY, lease->key);
 	if (!l) {
 		close(fd);
-		return rgpu_why(why, -ENOMEM, "no memory for a TLS connection");
+		return rgpu_why(why, -ENOMEM, "no memory for a connection");
 	}
 	err = rgpu_link_handshake_wait(l, STEP_MS);
 	if (err) {

@@ -3,7 +3,8 @@
  * A network that breaks: passes TCP connections on to a port of this machine and cuts them, at any byte or between two TLS
  * records, by FIN or by RST; each new connection comes from another address of 127/8.
  *
- * Usage: cutter PORT SEED MEAN CUTS; prints its port, then "done" after so many cuts, from which on it cuts no more.
+ * Usage: cutter PORT SEED MEAN CUTS [flip]; prints its port, then "done" after so many cuts, from which on it cuts no more.
+ * With "flip", where it would cut at a byte it changes one bit instead, and does nothing else.
  * SIGUSR1: a black hole, nothing moves and nothing is refused; SIGUSR2: it ends.
  */
 #include <arpa/inet.h>
@@ -38,6 +39,7 @@ struct pair {
 
 static struct pair pairs[PAIRS];
 static unsigned seed, mean, wanted, cuts;
+static bool flip;
 static volatile sig_atomic_t hole;
 
 static void on_signal(int sig)
@@ -59,7 +61,8 @@ static void shut(struct pair *p, bool hard)
 
 static void cut(struct pair *p)
 {
-	shut(p, rand_r(&seed) % 2);
+	if (!flip)
+		shut(p, rand_r(&seed) % 2);
 	if (++cuts == wanted) {
 		printf("done\n");
 		fflush(stdout);
@@ -67,10 +70,16 @@ static void cut(struct pair *p)
 }
 
 /* How many of these bytes pass before the cut. A data connection's preface is no TLS record, and is let by as one. */
-static size_t until_cut(struct pair *p, struct way *w, const uint8_t *buf, size_t n)
+static size_t until_cut(struct pair *p, struct way *w, uint8_t *buf, size_t n)
 {
 	if (cuts >= wanted)
 		return n;
+	if (flip && p->bytes <= n) {
+		buf[p->bytes - 1] ^= 1 << rand_r(&seed) % 8;
+		p->bytes = 1 + rand_r(&seed) % (2 * mean);
+		cut(p);
+		return n;
+	}
 	if (p->bytes) {
 		if (n < p->bytes) {
 			p->bytes -= n;
@@ -107,7 +116,7 @@ static size_t until_cut(struct pair *p, struct way *w, const uint8_t *buf, size_
 
 static bool over(const struct pair *p)
 {
-	return cuts < wanted && !p->bytes && !p->records;
+	return !flip && cuts < wanted && !p->bytes && !p->records;
 }
 
 /* false: the connection is over. */
@@ -166,7 +175,10 @@ static void take(int listen_fd, uint16_t port)
 		p->fd[0] = fd;
 		p->fd[1] = out;
 		/* Every eighth in its handshakes, the others on average after @mean bytes. */
-		if (rand_r(&seed) % 2)
+		if (flip)
+			p->bytes = 33 + rand_r(&seed) %
+						(2 * mean); /* the preface has no sum, and a token that is not known no session */
+		else if (rand_r(&seed) % 2)
 			p->bytes = 1 + rand_r(&seed) % (rand_r(&seed) % 8 ? 2 * mean : 1500);
 		else
 			p->records = 1 + rand_r(&seed) % (rand_r(&seed) % 8 ? mean / 512 + 8 : 8);
@@ -184,8 +196,9 @@ int main(int argc, char **argv)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	uint16_t port;
 
-	if (argc != 5)
+	if (argc != 5 && (argc != 6 || strcmp(argv[5], "flip")))
 		return 2;
+	flip = argc == 6;
 	port = atoi(argv[1]);
 	seed = atoi(argv[2]);
 	mean = atoi(argv[3]);

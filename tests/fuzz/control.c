@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	rgpu_log_init("fuzz", RGPU_LOG_ERR);
 	turn = 0;
-	if (control_begin(&server, fuzz_link(data, size, size ? size : 1, false), "0123abcd", NULL, "nowhere"))
+	if (control_begin(&server, fuzz_link(data, size, size ? size : 1, false), "0123abcd", "nowhere"))
 		return 0;
 	while (server.threads)
 		sched_yield();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Fuzz target: TLS handshakes that a stranger between the two ends changes: each end comes through untouched, or says why not. */
+/* Fuzz target: TLS handshakes (and links without TLS) that a stranger between the two ends changes: each end comes through
+ * untouched, or says why not. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +10,9 @@
 #include <unistd.h>
 #include "lib/key.h"
 #include "lib/link.h"
+#include "lib/plain.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/pki.h"
 
 static const char identity[] = RGPU_PSK_IDENTITY "/0123abcd";
 static const uint8_t secret[RGPU_KEY_LEN] = "thirty-two bytes of a secret key";
@@ -116,9 +119,49 @@ static void talk(struct rgpu_link *from, struct rgpu_link *to, struct stranger *
 		abort();
 }
 
+/* Without TLS: bytes alone; or what was sealed, with those of its bytes changed that the input names: (offset, offset, xor). */
+static void plain(const uint8_t *data, size_t size, bool sealed)
+{
+	static uint8_t sent[3000], wire[4000], got[70000];
+	struct rgpu_plain *p = rgpu_plain_new();
+	size_t n = 0, have = 0, part;
+	struct rgpu_link *l;
+	bool changed = false;
+	ssize_t k;
+	int sv[2];
+
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = i * 11 >> 2;
+	for (size_t i = 0; i < sizeof(sent) && sealed; i += part) {
+		part = 1 + i % 700 < sizeof(sent) - i ? 1 + i % 700 : sizeof(sent) - i;
+		n += rgpu_plain_seal(p, sent + i, part, wire + n);
+	}
+	n += sealed ? rgpu_plain_seal(p, NULL, 0, wire + n) : 0;
+	rgpu_plain_free(p);
+	for (size_t i = 0; i + 3 <= size && sealed; i += 3) {
+		wire[(data[i] << 8 | data[i + 1]) % n] ^= data[i + 2];
+		changed |= data[i + 2];
+	}
+	pair(sv);
+	if (send(sv[1], sealed ? wire : data, sealed ? n : size < 60000 ? size : 60000, MSG_NOSIGNAL) < 0)
+		abort();
+	close(sv[1]);
+	l = rgpu_link_plain(sv[0]);
+	while ((k = rgpu_link_read(l, got + have, sizeof(got) - have < 500 ? sizeof(got) - have : 500)) > 0)
+		have += k;
+	/* A change that another undid is none. */
+	if (sealed && (memcmp(got, sent, have) || (!changed && (k || have != sizeof(sent)))))
+		abort();
+	if (k < 0 && (!*rgpu_link_why(l) || rgpu_link_write(l, sv, sizeof(sv)) >= 0))
+		abort();
+	rgpu_link_free(l);
+}
+
 static void between(const uint8_t *data, size_t size, uint8_t kind)
 {
 	uint8_t key[RGPU_KEY_LEN], out[2][32];
+	static struct rgpu_cert *server_cert, *client_cert;
+	bool certs = kind & 0x10, good = certs || !(kind & 0xc0);
 	struct stranger s = {.data = data, .size = size};
 	struct rgpu_link *c, *v;
 	int a[2], b[2], done_c = -EAGAIN, done_v = -EAGAIN;
@@ -129,8 +172,13 @@ static void between(const uint8_t *data, size_t size, uint8_t kind)
 	s.fd[1] = b[1];
 	memcpy(key, secret, sizeof(key));
 	key[0] ^= kind >> 7; /* the wrong one */
-	c = rgpu_link_client(a[0], kind & 0x40 ? "somebody" : identity, key);
-	v = rgpu_link_server(b[0], find, NULL);
+	if (!server_cert)
+		pki_make(&server_cert, &client_cert);
+	if (certs)
+		c = rgpu_link_client_cert(a[0], client_cert, "127.0.0.1");
+	else
+		c = rgpu_link_client(a[0], kind & 0x40 ? "somebody" : identity, key);
+	v = rgpu_link_server_cert(b[0], kind & 0x30 ? server_cert : NULL, find, NULL);
 	if (!c || !v)
 		abort();
 	for (int i = 0; i < 12 && (done_c == -EAGAIN || done_v == -EAGAIN); i++) {
@@ -143,9 +191,9 @@ static void between(const uint8_t *data, size_t size, uint8_t kind)
 		if (!pass(&s, 1))
 			shutdown(s.fd[0], SHUT_WR);
 	}
-	if (!done_v && (kind & 0xc0 || strcmp(rgpu_link_identity(v), identity)))
+	if (!done_v && (!good || strcmp(rgpu_link_identity(v), certs ? "fuzz" : identity) || !rgpu_link_cert_id(v) == certs))
 		abort(); /* let in without the key */
-	if ((!s.changed && !(kind & 0xc0) && (done_c || done_v)) || (done_c && done_c != -EAGAIN && !*rgpu_link_why(c)) ||
+	if ((!s.changed && good && (done_c || done_v)) || (done_c && done_c != -EAGAIN && !*rgpu_link_why(c)) ||
 	    (done_v && done_v != -EAGAIN && !*rgpu_link_why(v)))
 		abort();
 	if (!done_c && !done_v) {
@@ -167,7 +215,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
-	if (data[0] < 64)
+	if (data[0] >= 56 && data[0] < 64)
+		plain(data + 1, size - 1, data[0] & 1);
+	else if (data[0] < 64)
 		raw(data + 1, size - 1, data[0] & 1, data[0] & 2);
 	else
 		between(data + 2, size - 2, data[1]);

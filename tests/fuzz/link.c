@@ -131,6 +131,24 @@ struct rgpu_link *rgpu_link_client_cert(int fd, const struct rgpu_cert *cert, co
 	abort();
 }
 
+struct rgpu_link *rgpu_link_plain(int fd)
+{
+	(void)fd;
+	abort();
+}
+
+bool rgpu_link_is_plain(const struct rgpu_link *l)
+{
+	(void)l;
+	return false;
+}
+
+const struct rgpu_cert_id *rgpu_link_cert_id(const struct rgpu_link *l)
+{
+	(void)l;
+	return NULL;
+}
+
 int rgpu_link_handshake(struct rgpu_link *l)
 {
 	(void)l;

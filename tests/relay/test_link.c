@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "lib/crc32c.h"
 #include "lib/link_ctx.h"
+#include "lib/plain.h"
 #include "lib/link.h"
 #include "tests/tap.h"
 
@@ -246,6 +248,89 @@ static uint8_t pattern(size_t i, int seed)
 	return (i * 2654435761u >> 13) + seed;
 }
 
+/* What is known of CRC-32C, and both ways to it. */
+static void checksums(void)
+{
+	static uint8_t buf[300];
+	bool same = true;
+
+	is_int(rgpu_crc32c(0, "123456789", 9), 0xe3069283, "the check value of CRC-32C");
+	is_int(rgpu_crc32c_table(0, "123456789", 9), 0xe3069283, "by the table, too");
+	is_int(rgpu_crc32c(rgpu_crc32c(0, "1234", 4), "56789", 5), 0xe3069283, "and in parts");
+	memset(buf, 0xff, 32);
+	is_int(rgpu_crc32c(0, buf, 32), 0x62a8ab43, "of 32 bytes of ones (RFC 3720)");
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = i * 131 >> 3;
+	for (size_t n = 0; n < 280; n++)
+		same &= rgpu_crc32c(n, buf + n % 17, n) == rgpu_crc32c_table(n, buf + n % 17, n);
+	ok(same, "both give the same for 280 lengths");
+}
+
+/* Every bit of a conversation, changed alone: nothing comes through but what was sent. */
+static void flipped(void)
+{
+	uint8_t wire[600], buf[600], sent[400];
+	unsigned bits = 0, taken = 0, wrong = 0;
+	struct rgpu_plain *p = rgpu_plain_new();
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = pattern(i, 3);
+	n = rgpu_plain_seal(p, sent, 150, wire);
+	n += rgpu_plain_seal(p, sent + 150, 1, wire + n);
+	n += rgpu_plain_seal(p, sent + 151, 249, wire + n);
+	n += rgpu_plain_seal(p, NULL, 0, wire + n);
+	rgpu_plain_free(p);
+	for (size_t bit = 0; bit <= 8 * n; bit++) {
+		struct rgpu_link *l;
+		size_t got = 0;
+		ssize_t r;
+		int fd[2];
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+			abort();
+		memcpy(buf, wire, n);
+		if (bit < 8 * n)
+			buf[bit / 8] ^= 1 << bit % 8;
+		if (write(fd[1], buf, n) != (ssize_t)n)
+			abort();
+		close(fd[1]);
+		l = rgpu_link_plain(fd[0]);
+		while ((r = rgpu_link_read(l, buf + got, 100)) > 0)
+			got += r;
+		wrong += memcmp(buf, sent, got) != 0;
+		bits += r == -EBADMSG || r == -ECONNRESET;
+		taken += !r && got == 400;
+		rgpu_link_free(l);
+	}
+	is_int(wrong, 0, "no changed byte is ever given out");
+	is_int(bits, 8 * n, "each of %zu bits, changed alone, breaks the link", 8 * n);
+	is_int(taken, 1, "and unchanged all comes, to its clean end");
+}
+
+/* Records in another order, or twice: a stream has its numbers in the sums. */
+static void reordered(void)
+{
+	struct rgpu_plain *p = rgpu_plain_new(), *q = rgpu_plain_new();
+	uint8_t a[64], b[64], buf[64], *at;
+	size_t room, n = rgpu_plain_seal(p, "first", 5, a), m = rgpu_plain_seal(p, "other", 5, b);
+
+	at = rgpu_plain_room(q, &room);
+	memcpy(at, b, m);
+	rgpu_plain_came(q, m);
+	is_int(rgpu_plain_take(q, buf, 64), -EBADMSG, "the second record first");
+	rgpu_plain_free(q);
+	q = rgpu_plain_new();
+	at = rgpu_plain_room(q, &room);
+	memcpy(at, a, n);
+	memcpy(at + n, a, n);
+	rgpu_plain_came(q, 2 * n);
+	is_int(rgpu_plain_take(q, buf, 64), 5, "the first record");
+	is_int(rgpu_plain_take(q, buf, 64), -EBADMSG, "twice");
+	rgpu_plain_free(p);
+	rgpu_plain_free(q);
+}
+
 /* Writes BIG bytes of one pattern and reads as many of another at the same time, in awkward sizes. */
 static bool both_ways(struct rgpu_link *l, int seed)
 {
@@ -310,6 +395,34 @@ static void big(void)
 	rgpu_link_free(s.link);
 }
 
+static void plain(void)
+{
+	struct rgpu_link *c, *s;
+	struct rgpu_frame f;
+	uint8_t buf[64];
+	pthread_t t;
+	void *res;
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		abort();
+	c = rgpu_link_plain(fd[0]);
+	s = rgpu_link_plain(fd[1]);
+	is_int(rgpu_link_handshake_wait(c, 1000), 0, "a plain link needs no handshake");
+	ok(rgpu_link_is_plain(c) && !strcmp(rgpu_link_cipher(c), "none, CRC-32C"), "and says what it is");
+	ok(rgpu_link_export(c, RGPU_DATA_LABEL, "", 0, buf, 32) < 0, "no key comes of it");
+	is_int(rgpu_link_send_frame(c, RGPU_C_HELLO, 7, "hello", 5, 1000), 0, "a frame goes");
+	is_int(rgpu_link_recv_frame(s, &f, buf, sizeof(buf), 1000), 5, "… and comes");
+	is_int(rgpu_link_recv_frame(s, &f, buf, sizeof(buf), 10), -ETIMEDOUT, "no frame: a timeout");
+	pthread_create(&t, NULL, big_thread, s);
+	ok(both_ways(c, 0), "24 MiB both ways in the clear: the client's end");
+	pthread_join(t, &res);
+	ok(res != NULL, "24 MiB both ways in the clear: the server's end");
+	rgpu_link_free(c);
+	is_int(rgpu_link_read(s, buf, sizeof(buf)), 0, "a clean end");
+	rgpu_link_free(s);
+}
+
 int main(void)
 {
 	good();
@@ -323,6 +436,10 @@ int main(void)
 	early();
 	replayed(65536);
 	replayed(100);
+	checksums();
+	flipped();
+	reordered();
+	plain();
 	big();
 	return tap_done();
 }

@@ -143,6 +143,12 @@ static void look_key(struct doctor *d, struct finding *f)
 		look_cert(d, f, &s.t);
 		return;
 	}
+	if (rgpu_auth_kind(auth, proxy_auth_names, why) == RGPU_AUTH_PLAIN) {
+		d->cfg.auth.kind = RGPU_AUTH_PLAIN;
+		d->key_good = true;
+		skip(f, "%s asks for plaintext, without a key", d->conf);
+		return;
+	}
 	if (stat(sys_path(s.t.key), &st)) {
 		if (errno == EACCES) {
 			skip(f, "%s can be read by root only: sudo rgpu doctor", s.t.key);

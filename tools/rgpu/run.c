@@ -20,7 +20,8 @@ static const char help[] =
 	"       rgpu run --server HOST:PORT --tls-cert FILE --tls-key FILE --tls-ca FILE [--] CMD [ARG …]\n\n"
 	"Runs CMD with rgpu's libcuda, libcudart, libcublas, libnvrtc and libnvJitLink before all others: through\n"
 	"/dev/rgpuN, or, with --server and a key or certificate, over a TLS connection of its own to an rgpu-server. --auth key\n"
-	"or --auth cert says which is used when both are given. The exit status is CMD's; 125 when rgpu itself failed, 126 when\n"
+	"or --auth cert says which is used when both are given; --auth plaintext goes without, and without TLS, to a server on\n"
+	"this machine. The exit status is CMD's; 125 when rgpu itself failed, 126 when\n"
 	"CMD can't be run, 127 when it isn't found.\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
@@ -73,7 +74,8 @@ static int direct(const char *server, const char *const text[RGPU_AUTH_SETTINGS]
 	if (!server)
 		return fail("a key or certificate is for --server HOST:PORT; without one the program goes through /dev/rgpu0 and "
 			    "needs none");
-	if (rgpu_addr_parse(server, false, &addr, why) || rgpu_auth_load(text, names, &auth, why))
+	if (rgpu_addr_parse(server, false, &addr, why) || rgpu_auth_load(text, names, &auth, why) ||
+	    rgpu_auth_fits(&auth, &addr, why))
 		return fail("%s", why);
 	rgpu_auth_free(&auth);
 	if (setenv("RGPU_SERVER", server, 1))

@@ -53,6 +53,8 @@ static void show_proxy(void)
 	}
 	if (!err && cfg.auth.kind == RGPU_AUTH_CERT)
 		field("certificate", "%s, valid until %s", rgpu_cert_name(cfg.auth.cert), rgpu_cert_until(cfg.auth.cert));
+	else if (!err && cfg.auth.kind == RGPU_AUTH_PLAIN)
+		field("link", "plaintext");
 	else if (!err)
 		field("key", "%s", cfg.auth.key.id);
 	if (epoch)
