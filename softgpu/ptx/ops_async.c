@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cp.async and the mbarrier object. */
-#include "softgpu/ptx/ops.h"
+#include "softgpu/ptx/ops_memory.h"
 
 /*
  * An mbarrier is 64 bits of shared memory, in a layout of our own: bits 0–19 pending arrivals, 20–39 arrivals
@@ -168,33 +168,60 @@ HANDLER(mbar_pending)
 	}
 }
 
-static void copy(struct warp *w, const struct ins *i, u32 em, bool wide)
+/* Every check, for one lane; false after raising a fault. */
+static bool copy_lane(struct warp *w, const struct ins *i, u32 l, u64 at, u64 source, u32 n)
+{
+	u8 *to = ptx_lane_addr(w, i, l, SP_SHARED, at, i->size);
+	const u8 *from = to;
+
+	if (n > i->size)
+		n = i->size;
+	if (to && n)
+		from = ptx_lane_addr(w, i, l, SP_GLOBAL, source, i->size);
+	if (!to || !from)
+		return false;
+	memcpy(to, n ? from : to, n);
+	memset(to + n, 0, i->size - n);
+	return true;
+}
+
+static inline void copy(struct warp *w, const struct ins *i, u32 em, bool wide, u32 size)
 {
 	for (u32 rest = em; rest; rest &= rest - 1) {
 		u32 l = (u32)__builtin_ctz(rest), n = ARG(const u32, 2)[l];
 		u64 at = wide ? ARG(const u64, 1)[l] + i->target : (u32)(ARG(const u32, 1)[l] + i->target);
-		u8 *to = ptx_lane_addr(w, i, l, SP_SHARED, at, i->size);
-		const u8 *from = to;
+		u64 source = ARG(const u64, 4)[l] + i->imm;
 
-		if (n > i->size)
-			n = i->size;
-		if (to && n)
-			from = ptx_lane_addr(w, i, l, SP_GLOBAL, ARG(const u64, 4)[l] + i->imm, i->size);
-		if (!to || !from)
+		if (n >= size && shared_ok(w, at, size, size) && global_ok(source, size, size))
+			memcpy(w->shared + at, (const void *)(uintptr_t)source, size);
+		else if (!copy_lane(w, i, l, at, source, n))
 			return;
-		memcpy(to, n ? from : to, n);
-		memset(to + n, 0, i->size - n);
+	}
+}
+
+/* With the size known, a lane's copy is one move. */
+static inline void copy_sized(struct warp *w, const struct ins *i, u32 em, bool wide)
+{
+	switch (i->size) {
+	case 16:
+		copy(w, i, em, wide, 16);
+		break;
+	case 8:
+		copy(w, i, em, wide, 8);
+		break;
+	default:
+		copy(w, i, em, wide, 4);
 	}
 }
 
 HANDLER(copy_narrow)
 {
-	copy(w, i, em, false);
+	copy_sized(w, i, em, false);
 }
 
 HANDLER(copy_wide)
 {
-	copy(w, i, em, true);
+	copy_sized(w, i, em, true);
 }
 
 const struct op_row ptx_ops_async[] = {

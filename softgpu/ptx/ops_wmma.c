@@ -13,6 +13,15 @@ static void wmma_unpack(const struct warp *w, const struct ins *i, u32 list, u32
 	}
 }
 
+/* c += a·b of 8×4 and 4×8, to nearest: each element adds its products one after the other, as ptx_product_884() does. */
+static void product_884(const f64 *a, const f64 *b, f64 *c)
+{
+	for (u32 r = 0; r < 8; r++)
+		for (u32 q = 0; q < 4; q++)
+			for (u32 j = 0; j < 8; j++)
+				c[r * 8 + j] = __builtin_fma(a[r * 4 + q], b[q * 8 + j], c[r * 8 + j]);
+}
+
 static void wmma_f64(struct warp *w, const struct ins *i, struct tensor_shape s)
 {
 	const f64 *a = (const f64 *)list_u32(w, i, 2), *b = (const f64 *)list_u32(w, i, 3);
@@ -21,7 +30,10 @@ static void wmma_f64(struct warp *w, const struct ins *i, struct tensor_shape s)
 	/* m8n8k4 only: one register of a and b, two of the accumulators */
 	memcpy(c, list_u32(w, i, 4), 256);
 	memcpy(c + 32, list_u32(w, i, 5), 256);
-	ptx_product_884(a, b, c, s.flags / TF_RND & 3);
+	if (s.flags / TF_RND & 3)
+		ptx_product_884(a, b, c, s.flags / TF_RND & 3);
+	else
+		product_884(a, b, c);
 	memcpy((void *)(uintptr_t)list_u32(w, i, 0), c, 256);
 	memcpy((void *)(uintptr_t)list_u32(w, i, 1), c + 32, 256);
 }
