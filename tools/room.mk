@@ -10,9 +10,9 @@ $(B)/tools/%.o: tools/%.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 # The tool asks the module and the server as the proxy does.
-$(B)/bin/rgpu: $(TOOLS_RGPU) $(B)/usermode-proxy/kern.o $(B)/usermode-proxy/config.o $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+$(B)/bin/rgpu: $(TOOLS_RGPU) $(B)/usermode-proxy/kern.o $(B)/usermode-proxy/config.o $(B)/lib/librgpu-transport.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih -ldl $(LIBS_BASE)
+	$(CC) $(LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -linih -ldl -lm $(LIBS_BASE)
 
 ALL += $(B)/bin/rgpu
 

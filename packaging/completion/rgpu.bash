@@ -5,11 +5,11 @@ _rgpu()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		COMPREPLY=($(compgen -W 'run join status doctor cdi bug-report help --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run join status doctor bench cdi bug-report help --help --version' -- "$cur"))
 		return
 	fi
 	case $prev in
-	--key | --tls-cert | --tls-key | --tls-ca | --output) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+	--key | --tls-cert | --tls-key | --tls-ca | --output | --csv | --svg) COMPREPLY=($(compgen -f -- "$cur")); return ;;
 	--root) COMPREPLY=($(compgen -d -- "$cur")); return ;;
 	--server) COMPREPLY=($(compgen -A hostname -- "$cur")); return ;;
 	esac
@@ -30,6 +30,7 @@ _rgpu()
 	join) COMPREPLY=($(compgen -W '--no-check --root --help -' -- "$cur")) ;;
 	status) COMPREPLY=($(compgen -W '--help' -- "$cur")) ;;
 	doctor) COMPREPLY=($(compgen -W '--json --list --root --help' -- "$cur")) ;;
+	bench) COMPREPLY=($(compgen -W '--server --key --tls-cert --tls-key --tls-ca --auth --device --quick --csv --svg --help' -- "$cur")) ;;
 	cdi) COMPREPLY=($(compgen -W 'generate --output --root --help' -- "$cur")) ;;
 	bug-report) COMPREPLY=($(compgen -W '--output --help' -- "$cur")) ;;
 	esac

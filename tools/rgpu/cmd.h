@@ -11,6 +11,7 @@ struct cmd {
 int cmd_run(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_cdi(int argc, char **argv);

@@ -9,6 +9,7 @@ static const struct cmd cmds[] = {
 	{"join", "make this machine a client of a server", cmd_join},
 	{"status", "what runs now: proxy, devices, sessions", cmd_status},
 	{"doctor", "find what is wrong, and say how to mend it", cmd_doctor},
+	{"bench", "how fast the way to a GPU is", cmd_bench},
 	{"cdi", "write the specification for container tools", cmd_cdi},
 	{"bug-report", "collect what a report needs, without secrets", cmd_report},
 };
