@@ -76,4 +76,19 @@ fails "a device that a client may not use" "may not use the server's device 0" $
 passes "one that it may" env CUDA_VISIBLE_DEVICES=1 $(as $key) $E2E/quota_drv
 grep -Eq 'session end: .* from 127\.0\.0\.1:[0-9]+ .* [0-9]+ bytes up, [0-9]+ down: ' "$tmp/server.log"
 result $? "each session's end is in the log: who, from where, how long, how much, why" || diag <"$tmp/server.log"
+
+# How much is what somebody between the two saw of its data connection, but for TLS's own bytes.
+mkdir "$tmp/seen"
+python3 tests/e2e/replay.py record $port "$tmp/seen" >"$tmp/wire" &
+between=$!
+until_true 30 test -s "$tmp/wire"
+passes "a program that copies 32 MiB up and 32 MiB down" env CUDA_VISIBLE_DEVICES=1 $B/bin/rgpu run \
+	--server 127.0.0.1:$(head -n 1 "$tmp/wire") --key $key -- $E2E/bothways 2 16
+until_true 30 grep -q 'session end: .*comm "bothways"' "$tmp/server.log"
+until_true 30 grep -q '^data' "$tmp/wire"
+kill $between
+sed -n 's/.*session end: .*comm "bothways".* \([0-9]*\) bytes up, \([0-9]*\) down: .*/log \1 \2/p' "$tmp/server.log" | cat - "$tmp/wire" >"$tmp/out"
+awk '$1 == "log" { up = $2; down = $3 } $1 == "data" { u += $2; d += $3 }
+	END { exit !(up > 0 && down > 0 && up <= u && down <= d && up > u * 0.98 - 2000 && down > d * 0.98 - 2000 && u > 1000000 && d > 1000000) }' "$tmp/out"
+result $? "the log has as many bytes each way as went over its data connection" || diag <"$tmp/out"
 done_testing

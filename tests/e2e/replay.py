@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Records what clients send to a server, or sends it again: replay.py record PORT DIR (prints its port) | replay.py play PORT DIR WAIT
+# Records what clients send to a server, or sends it again: replay.py record PORT DIR (prints its port, then for each connection that ended
+# what it was and its bytes up and down) | replay.py play PORT DIR WAIT
 import os, select, socket, sys, threading
 
 what, port, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -9,8 +10,12 @@ def dial():
     return socket.create_connection(('127.0.0.1', port))
 
 
+def kind_of(first):
+    return 'data' if first[:8] == b'RGPUdata' else 'control'
+
+
 def record(client, n):
-    server, ways = dial(), 0
+    server, count, kind = dial(), [0, 0], ''
     with open(f'{folder}/{n:03}', 'wb', buffering=0) as out:
         while True:
             ready, _, _ = select.select([client, server], [], [])
@@ -20,9 +25,12 @@ def record(client, n):
                 except ConnectionError:
                     data = b''
                 if not data:
+                    print(kind, *count, flush=True)
                     client.close()
                     server.close()
                     return
+                kind = kind or kind_of(data)
+                count[s is server] += len(data)
                 if s is client:
                     out.write(len(data).to_bytes(4, 'little') + data)
                 (server if s is client else client).sendall(data)
@@ -58,5 +66,4 @@ if what == 'record':
         n += 1
 else:
     for name in sorted(os.listdir(folder)):
-        first = open(f'{folder}/{name}', 'rb').read(12)[4:]
-        print(name, 'data' if first == b'RGPUdata' else 'control', play(name, float(sys.argv[4])), flush=True)
+        print(name, kind_of(open(f'{folder}/{name}', 'rb').read(12)[4:]), play(name, float(sys.argv[4])), flush=True)

@@ -22,7 +22,7 @@ again() { # WHAT ARG …
 	python3 tests/e2e/replay.py record $real "$tmp/said-$what" >"$tmp/$what.port" &
 	local recorder=$!
 	until_true 30 test -s "$tmp/$what.port"
-	passes "$what: a program, recorded" $B/bin/rgpu run --server 127.0.0.1:$(cat "$tmp/$what.port") "$@" -- $E2E/vadd
+	passes "$what: a program, recorded" $B/bin/rgpu run --server 127.0.0.1:$(head -n 1 "$tmp/$what.port") "$@" -- $E2E/vadd
 	until_true 30 none
 	kill $recorder
 	wait $recorder 2>/dev/null
