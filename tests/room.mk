@@ -215,6 +215,17 @@ LONG += consumers
 long-consumers: all
 	PY=$(PY) B=$(B) prove --failures --comments tests/long/consumers.t
 
+# NVIDIA's samples, by their own verification: directly, and in a guest. RGPU_SAMPLES names a folder of built ones, else some are built.
+LONG += samples
+.PHONY: long-samples
+SAMPLES_DIR = $(or $(RGPU_SAMPLES),$(shell scripts/setup --print-cache)/samples)
+long-samples: all modules
+	CUDA_HOME=$(CUDA_HOME) NVCC=$(NVCC) tests/long/samples/build "$(SAMPLES_DIR)" $$(sed -n 's/^\([^#\t]\+\)\t.*/\1/p' tests/long/samples/list)
+	@mkdir -p $(B)/tests
+	@echo tests/long/samples.t >$(B)/tests/samples.list
+	RGPU_SAMPLES="$(SAMPLES_DIR)" B=$(B) RGPU_TEST_TRANSPORT=direct prove --failures --comments tests/long/samples.t
+	RGPU_SAMPLES="$(SAMPLES_DIR)" B=$(B) prove --failures --comments tests/long/samples-6.12.t
+
 # Clients from PyPI with test suites of their own.
 LONG += numba tinygrad
 .PHONY: long-numba long-tinygrad
