@@ -4,6 +4,7 @@
 
 #include "tests/graph/cases.h"
 #include "tests/graph/cond_cases.h"
+#include "tests/graph/param_cases.h"
 
 /* Replays with everything that a graph may ask of host memory, and no round trip but the wait. */
 static void replays_cost_nothing(void)
@@ -206,6 +207,7 @@ int main(void)
 {
 	serve(NULL, 1);
 	graph_cases(primary());
+	param_cases();
 	replays_cost_nothing();
 	large_and_pitched();
 	changed_functions();

@@ -50,6 +50,32 @@ static void refused(void)
 	is_int(got, 1, "nothing of it ran");
 }
 
+/* Tensor maps of windows: the soft device has none. What is wrong with one is said all the same. */
+static void windows(void)
+{
+	const cuuint64_t dim[4] = {64, 32, 32, 4}, strides[3] = {128, 4096, 131072};
+	const int lower[2] = {-1, -1}, upper[2] = {-1, -1};
+	const cuuint32_t step[4] = {1, 1, 1, 1};
+	CUtensorMap map;
+	CUdeviceptr p;
+
+	must(cuMemAlloc(&p, 1 << 20));
+	is_cu(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32, step,
+				      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+				      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+	      CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuTensorMapEncodeIm2colWide(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, -1, -1, 64, 32, step,
+					  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
+					  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+					  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+	      CUDA_ERROR_NOT_SUPPORTED);
+	is_cu(cuTensorMapEncodeIm2col(NULL, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32, step,
+				      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+				      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+	      CUDA_ERROR_INVALID_VALUE);
+	must(cuMemFree(p));
+}
+
 static void params(void)
 {
 	struct {
@@ -222,6 +248,7 @@ int main(void)
 	must(cuModuleLoad(&m, built("tests/api/kernels.fatbin")));
 	must(cuMemAlloc(&d, 4096));
 	refused();
+	windows();
 	params();
 	shapes();
 	deep();

@@ -139,6 +139,15 @@ static void library(void)
 	is_int(bytes, 8, "its second parameter lies at 8");
 	is_cu(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k, 0), CUDA_SUCCESS);
 	is_cu(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k, 5), CUDA_ERROR_INVALID_DEVICE);
+	is_cu(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000, k, 0), CUDA_SUCCESS);
+	must(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k, 0));
+	is_int(v, 60000, "how much shared memory it may ask for");
+	is_cu(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 30, k, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NUM_REGS, 8, k, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0, k, 5), CUDA_ERROR_INVALID_DEVICE);
+	is_cu(cuKernelSetCacheConfig(k, CU_FUNC_CACHE_PREFER_L1, 0), CUDA_SUCCESS);
+	is_cu(cuKernelSetCacheConfig(k, 99, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuKernelSetCacheConfig(k, CU_FUNC_CACHE_PREFER_L1, 5), CUDA_ERROR_INVALID_DEVICE);
 	is_cu(cuKernelGetFunction(&f, k), CUDA_SUCCESS);
 	is_cu(cuLibraryGetUnifiedFunction(&fptr, l, "k"), CUDA_ERROR_NOT_FOUND);
 	is_cu(cuLibraryGetUnifiedFunction(NULL, l, "k"), CUDA_ERROR_INVALID_VALUE);

@@ -125,6 +125,28 @@ static void local(CUfunction f)
 	must(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1));
 }
 
+/* How many clusters run at once, and how large they may be. */
+static void clusters(CUfunction f)
+{
+	CUlaunchAttribute a = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 1, 1}};
+	CUlaunchConfig c = {.gridDimX = 64, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1,
+			    .attrs = &a, .numAttrs = 1};
+	int four = 0, two = 0, most = 0, units, ways;
+
+	must(cuDeviceGetAttribute(&ways, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0));
+	must(cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	is_int(ways, 1, "the device has clusters");
+	is_cu(cuOccupancyMaxActiveClusters(&four, f, &c), CUDA_SUCCESS);
+	a.value.clusterDim.x = 2;
+	is_cu(cuOccupancyMaxActiveClusters(&two, f, &c), CUDA_SUCCESS);
+	ok(four > 0 && two >= 2 * four && two <= 12 * units / 2, "%d clusters of four blocks, %d of two", four, two);
+	is_cu(cuOccupancyMaxPotentialClusterSize(&most, f, &c), CUDA_SUCCESS);
+	ok(most == 8, "a cluster of %d blocks may be launched anywhere", most);
+	is_cu(cuOccupancyMaxActiveClusters(NULL, f, &c), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuOccupancyMaxPotentialClusterSize(&most, f, NULL), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuOccupancyMaxActiveClusters(&two, (CUfunction)&two, &c), CUDA_ERROR_INVALID_HANDLE);
+}
+
 int main(void)
 {
 	int grid = 0, block = 0, blocks = 0, limited = 0;
@@ -139,6 +161,7 @@ int main(void)
 	rules();
 	as_the_toolkit();
 	local(f);
+	clusters(f);
 	is_cu(cuOccupancyMaxPotentialBlockSize(NULL, &block, f, NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0), CUDA_SUCCESS);
 	ok(grid > 0 && block > 0 && block <= 1024 && block % 32 == 0, "%d blocks of %d threads", grid, block);

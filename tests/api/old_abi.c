@@ -17,6 +17,7 @@ static void memory(void)
 	is_cu(OLD(cuMemAlloc, &d, 1024), CUDA_ERROR_OUT_OF_MEMORY);
 	is_cu(OLD(cuMemAlloc, NULL, 1024), CUDA_ERROR_INVALID_VALUE);
 	is_cu(OLD(cuMemAllocPitch, &d, &pitch, 100, 4, 4), CUDA_ERROR_OUT_OF_MEMORY);
+	is_cu(OLD(cuMemsetD32, 0x1000, 1, 4), CUDA_ERROR_INVALID_VALUE);
 	is_cu(OLD(cuMemFree, 0x1000), CUDA_ERROR_INVALID_VALUE);
 	is_cu(OLD(cuMemFree, 0), CUDA_SUCCESS);
 	is_cu(OLD(cuMemGetAddressRange, &d, &n, 0x1000), CUDA_ERROR_NOT_FOUND);

@@ -153,11 +153,58 @@ static void peers(void)
 			    .Height = 4};
 	must(cuMemcpy2D(&c));
 	ok(!memcmp(other, pattern, 256), "from one device's array into another's");
+	memset(other, 0, 256);
+	c.srcMemoryType = CU_MEMORYTYPE_HOST;
+	c.srcHost = other;
+	c.srcPitch = 64;
+	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+	c.dstArray = b;
+	must(cuMemcpy2D(&c));
+	is_cu(cuMemcpy3DPeerAsync(&p, NULL), CUDA_SUCCESS);
+	must(cuCtxSynchronize());
+	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+	c.srcArray = b;
+	c.dstMemoryType = CU_MEMORYTYPE_HOST;
+	c.dstHost = other;
+	c.dstPitch = 64;
+	must(cuMemcpy2D(&c));
+	ok(!memcmp(other, pattern, 256), "in the order of a stream, too");
 	must(cuArrayDestroy(b));
 	must(cuDevicePrimaryCtxRelease(1));
 	must(cuCtxSetCurrent(mine));
 	is_cu(cuArrayDestroy(b), CUDA_ERROR_INVALID_HANDLE);
 	must(cuArrayDestroy(a));
+}
+
+/* What an array of one plane, all of whose memory is there, is asked in vain; and how wide a line of texels may be. */
+static void questions(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d3 = {.Width = 64, .Height = 64, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+	CUDA_ARRAY_DESCRIPTOR d = {64, 4, CU_AD_FORMAT_FLOAT, 1};
+	CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
+	CUDA_ARRAY_SPARSE_PROPERTIES sparse;
+	size_t width = 0;
+	CUmipmappedArray m;
+	CUarray a, plane;
+	int most;
+
+	must(cuArrayCreate(&a, &d));
+	must(cuMipmappedArrayCreate(&m, &d3, 3));
+	is_cu(cuArrayGetPlane(&plane, a, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuArrayGetSparseProperties(&sparse, a), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuArrayGetMemoryRequirements(&needs, a, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMipmappedArrayGetSparseProperties(&sparse, m), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMipmappedArrayGetMemoryRequirements(&needs, m, 0), CUDA_ERROR_INVALID_VALUE);
+	must(cuArrayDestroy(a));
+	must(cuMipmappedArrayDestroy(m));
+	is_cu(cuArrayGetPlane(&plane, a, 0), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuArrayGetSparseProperties(&sparse, a), CUDA_ERROR_INVALID_HANDLE);
+	is_cu(cuMipmappedArrayGetMemoryRequirements(&needs, m, 0), CUDA_ERROR_INVALID_HANDLE);
+	must(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 0));
+	is_cu(cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 4, 0), CUDA_SUCCESS);
+	is_int(width, most, "texels of a line of memory");
+	is_cu(cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 3, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuDeviceGetTexture1DLinearMaxWidth(NULL, CU_AD_FORMAT_FLOAT, 4, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* A context takes its arrays and objects with it. */
@@ -289,6 +336,7 @@ int main(void)
 	parts(a);
 	must(cuArrayDestroy(a));
 	peers();
+	questions();
 	contexts();
 	references();
 	array_tests();

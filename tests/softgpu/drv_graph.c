@@ -7,6 +7,7 @@
 #define is_cu gives
 #include "tests/graph/cases.h"
 #include "tests/graph/cond_cases.h"
+#include "tests/graph/param_cases.h"
 
 static atomic_int inside, most;
 
@@ -43,6 +44,7 @@ static void branches(void)
 int main(void)
 {
 	graph_cases(drv_start());
+	param_cases();
 	branches();
 	conditions(true);
 	return tap_done();
