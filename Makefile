@@ -130,10 +130,13 @@ check-long:
 list-long:
 	@printf '%s\n' $(LONG)
 
-LONG += asan tsan life fresh vm
-.PHONY: long-asan long-tsan long-life long-fresh long-vm
+LONG += asan tsan life big fresh vm
+.PHONY: long-asan long-tsan long-life long-big long-fresh long-vm
 long-asan: check-asan
 long-tsan: check-tsan
+# What takes gigabytes.
+long-big: $(B)/tests/api-big
+	RGPU_BIG=1 prove --exec 'timeout --foreground -k 20 3500' --failures --comments $<
 # How programs end, 200 times each: no hang and no crash at exit.
 long-life: $(B)/tests/api-life
 	RGPU_LIFE_ROUNDS=200 prove --exec 'timeout --foreground -k 20 3500' --failures --comments $<

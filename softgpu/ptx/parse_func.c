@@ -5,6 +5,9 @@
 #include "softgpu/ptx/ast.h"
 
 /* A parameter declared .reg is passed as any other; the function's body has it in a register. */
+/* As the hardware has it since compute capability 7.0. */
+#define KERNEL_PARAMS_MAX 32764u
+
 static struct sym *reg_param(struct load *ld, bool declare)
 {
 	struct sym *v = load_alloc(ld, sizeof(*v));
@@ -172,6 +175,8 @@ void parse_func(struct load *ld, bool entry, bool is_extern, bool weak)
 	for (struct sym *v = entry ? f->params : NULL; v; v = v->next)
 		if (v->in_reg)
 			load_fail(ld, PTX_SYNTAX, v->line, "a kernel has its parameters in .param");
+	if (entry && f->param_bytes > KERNEL_PARAMS_MAX)
+		load_fail(ld, PTX_SYNTAX, line, "%u bytes of parameters, of at most %u", f->param_bytes, KERNEL_PARAMS_MAX);
 	func_directives(ld, f);
 	f->name = load_strndup(ld, name, len);
 	f->line = line;
