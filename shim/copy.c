@@ -10,6 +10,7 @@
 #include "shim/hostfunc.h"
 #include "shim/known.h"
 #include "shim/pinned.h"
+#include "shim/progress.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/staging.h"
@@ -32,6 +33,25 @@ static uint64_t piece_max(struct rgpu_call *c)
 	uint64_t p = l ? lane_ahead(l) / STAGING_SLOTS : 0;
 
 	return p < PIECE_SHORT ? PIECE_SHORT : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : p & ~(uint64_t)4095;
+}
+
+/* A large one that the program waits for is shown. */
+static void begin_shown(struct rgpu_call *c, struct progress *p, uint64_t bytes, uint64_t piece)
+{
+	int r;
+	struct rgpu_lane *l = session_lane(c->session, &r);
+
+	if (l)
+		progress_begin(p, l, bytes, piece);
+}
+
+static void end_shown(struct rgpu_call *c)
+{
+	int r;
+	struct rgpu_lane *l = session_lane(c->session, &r);
+
+	if (l && l->progress)
+		progress_end(l);
 }
 
 /* Staged ones: small enough that copying the next piece and sending this one overlap. */
@@ -106,10 +126,12 @@ static int up_inline(struct rgpu_call *c, struct remote dst, const void *src, ui
 }
 
 static int up_pinned(struct rgpu_call *c, struct remote dst, uint32_t bo, uint64_t off, uint64_t bytes, uint64_t stream,
-		     enum wait w)
+		     enum wait w, struct progress *p)
 {
 	uint64_t piece = piece_max(c);
 
+	if (w == WAIT_ANSWER)
+		begin_shown(c, p, bytes, piece);
 	for (;;) {
 		uint64_t n = bytes < piece ? bytes : piece;
 		bool last = n == bytes;
@@ -126,10 +148,12 @@ static int up_pinned(struct rgpu_call *c, struct remote dst, uint32_t bo, uint64
 	}
 }
 
-static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w)
+static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w,
+		     struct progress *p)
 {
 	uint64_t piece = piece_of(c, bytes, PIECE_UP);
 
+	begin_shown(c, p, bytes, piece);
 	for (;;) {
 		uint64_t n = bytes < piece ? bytes : piece;
 		struct rgpu_lane *l;
@@ -141,6 +165,8 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 		if (!slot)
 			return r;
 		memcpy(slot->mem, src, n);
+		if (l->progress)
+			progress_look(l);
 		if (!begin_up(c, n == bytes ? w : WAIT_ASYNC, 1, dst, n, stream, 0))
 			return c->status;
 		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n};
@@ -156,6 +182,7 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
+	struct progress progress;
 	bool after_functions;
 	struct known_point now;
 	uint64_t off, work;
@@ -190,9 +217,11 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	if (bytes <= INLINE_UP)
 		r = up_inline(c, dst, src, bytes, stream, w);
 	else if (!pinned_bo(src, bytes, &bo, &off))
-		r = up_staged(c, dst, src, bytes, stream, w);
+		r = up_staged(c, dst, src, bytes, stream, w, &progress);
 	else /* The caller may overwrite them at once: they must have left. */
-		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w);
+		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w, &progress);
+	if (bytes > INLINE_UP)
+		end_shown(c);
 	if (!r && w == WAIT_ANSWER)
 		known_reached(&now);
 	if (!r && w == WAIT_ANSWER && stream == 0)

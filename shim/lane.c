@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "shim/cuda_api.h"
+#include "shim/progress.h"
 #include "shim/session.h"
 
 #define SPIN_MAX 4000u
@@ -135,10 +136,12 @@ static int wait_for(struct rgpu_lane *l, bool (*cond)(struct rgpu_lane *, const 
 		else if (session_dead(l->session))
 			r = session_fail(l->session, NULL);
 		else
-			r = rgpu_transport_wait(l->session->transport, l->ch.id, LOOK_MS);
+			r = rgpu_transport_wait(l->session->transport, l->ch.id, l->progress ? PROGRESS_LOOK_MS : LOOK_MS);
 		if (r == -EINTR || r == -ETIMEDOUT)
 			r = 0;
 		store_release(&l->ch.a->cq_event, RGPU_EVENT_AWAKE);
+		if (l->progress)
+			progress_look(l);
 		if (r < 0)
 			r = session_fail(l->session, NULL);
 		if (!r)

@@ -9,6 +9,7 @@
 #include "shim/transport.h"
 
 struct staging;
+struct progress;
 
 /* A reply that is waited for. It lives on the stack of the waiting thread. */
 struct fence {
@@ -32,6 +33,7 @@ struct rgpu_lane {
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and publish: a signal handler that calls CUDA is refused */
 	struct staging *staging;
+	struct progress *progress; /* of the copy that is under way, where somebody looks */
 	struct rgpu_lane *next; /* in the pool */
 };
 

@@ -14,6 +14,7 @@
 #include "lib/uuid.h"
 #include "shim/count.h"
 #include "shim/cuda_api.h"
+#include "shim/progress.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* initialising */
 static struct process process;
@@ -206,6 +207,7 @@ int process_init(void)
 	}
 	rgpu_log_init("rgpu", RGPU_LOG_NOTE);
 	count_trace();
+	progress_setting();
 	word = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (word == MAP_FAILED || madvise(word, sysconf(_SC_PAGESIZE), MADV_WIPEONFORK)) {
 		r = CUDA_ERROR_OPERATING_SYSTEM;

@@ -94,6 +94,7 @@ int cmd_bench(int argc, char **argv)
 	if (!sys_libs(dir))
 		return say("no libcuda.so.1 of ours beside this program, in ../lib/rgpu or ../lib: build or install it");
 	snprintf(lib, sizeof(lib), "%s/libcuda.so.1", dir);
+	setenv("RGPU_PROGRESS", "0", 1); /* drawing would be measured, too */
 	if (isatty(STDERR_FILENO))
 		fputs("rgpu bench: measuring …\r", stderr);
 	err = bench_measure(&b, lib, n, seconds, why);
