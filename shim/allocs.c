@@ -97,7 +97,7 @@ bool allocs_cover(uint64_t addr, unsigned __int128 len)
 	while (!covered && (b = (struct block *)ranges_find(allocs, addr))) {
 		uint64_t left = b->asked - (addr - b->range.start);
 
-		if (addr - b->range.start >= b->asked)
+		if (addr - b->range.start >= b->asked || __atomic_load_n(&b->closed, __ATOMIC_RELAXED))
 			break;
 		covered = len <= left;
 		if (b->kind != BLOCK_VMM)

@@ -51,6 +51,7 @@ struct block {
 	uint64_t pool;		    /* the pool's handle; 0: none */
 	bool free;
 	bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: allocs.c */
+	bool closed;	  /* mapped, and no device was given access */
 };
 
 /*
@@ -103,7 +104,7 @@ bool heap_find(uint64_t addr, struct block *out);
 /* The same itself: of a kind that nobody but the caller takes out. */
 struct block *allocs_at(uint64_t addr, enum block_kind kind);
 bool allocs_touch(uint64_t addr, uint64_t bytes); /* something is there already */
-/* [addr, addr + len) lies in allocations, which is one unless the program mapped several side by side. */
+/* [addr, addr + len) lies in allocations that a device reaches, which is one unless the program mapped several side by side. */
 bool allocs_cover(uint64_t addr, unsigned __int128 len);
 /* The first block of that kind and context from @from on, copied; false: none. */
 bool allocs_next(uint64_t from, enum block_kind kind, struct rgpu_obj *context, struct block *out);

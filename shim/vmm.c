@@ -263,6 +263,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 		m->block.range.start = ptr;
 		m->block.range.bytes = m->block.asked = size;
 		m->block.device = p->device;
+		m->block.closed = true;
 		m->phys = p;
 		p->mappings++;
 		allocs_enter(&m->block);
@@ -362,6 +363,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *des
 
 		m->readwrite = (m->readwrite | readwrite) & ~(read | none);
 		m->read = (m->read | read) & ~(readwrite | none);
+		__atomic_store_n(&m->block.closed, !(m->readwrite | m->read), __ATOMIC_RELAXED);
 		ptr += m->block.range.bytes;
 		size -= m->block.range.bytes;
 	}

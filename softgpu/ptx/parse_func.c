@@ -4,10 +4,10 @@
 
 #include "softgpu/ptx/ast.h"
 
-/* A parameter declared .reg is passed as any other; the function's body has it in a register. */
 /* As the hardware has it since compute capability 7.0. */
 #define KERNEL_PARAMS_MAX 32764u
 
+/* A parameter declared .reg is passed as any other; the function's body has it in a register. */
 static struct sym *reg_param(struct load *ld, bool declare)
 {
 	struct sym *v = load_alloc(ld, sizeof(*v));

@@ -313,15 +313,23 @@ static void memory(void)
 	is_int(b, a, "it is the same");
 }
 
-/* A fill and a copy that only the server's driver refuses, for the memory has no access: told to who polls, once each. */
-static void refused(void)
+/*
+ * Memory that no device was given access to is refused at the call. A graph whose memory has gone since fails at the server
+ * alone, after its launch has returned: that is told to who polls, once.
+ */
+static void refused(CUcontext ctx)
 {
 	CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {p.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUDA_MEMSET_NODE_PARAMS fill = {.value = 1, .elementSize = 4, .width = 1, .height = 1};
 	CUmemGenericAllocationHandle h;
+	CUgraphNode n;
 	CUdeviceptr va;
+	CUgraphExec x;
 	size_t unit;
+	char host[100];
 	CUstream s;
-	void *host;
+	CUgraph g;
 	CUresult r;
 	CUevent e;
 
@@ -329,25 +337,32 @@ static void refused(void)
 	must(cuMemCreate(&h, unit, &p, 0));
 	must(cuMemAddressReserve(&va, unit, 0, 0, 0));
 	must(cuMemMap(va, unit, 0, h, 0));
-	must(cuMemAllocHost(&host, 100000));
+	is_cu(cuMemsetD8Async(va, 1, 100, NULL), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyHtoDAsync(va, host, 100, NULL), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemcpyDtoH(host, va, 100), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemSetAccess(va, unit, &access, 1), CUDA_SUCCESS);
+	is_cu(cuMemcpyHtoDAsync(va, host, 100, NULL), CUDA_SUCCESS);
 	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	must(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	must(cuGraphCreate(&g, 0));
+	fill.dst = va;
+	must(cuGraphAddMemsetNode(&n, g, NULL, 0, &fill, ctx));
+	must(cuGraphInstantiate(&x, g, 0));
+	must(cuMemUnmap(va, unit));
 	for (int i = 0; i < 10; i++) {
-		r = i % 2 ? cuMemcpyHtoDAsync(va, host, 100000, s) : cuMemsetD8Async(va, 1, 100, s);
+		is_cu(cuGraphLaunch(x, s), CUDA_SUCCESS);
 		must(cuEventRecord(e, s));
-		while (!r || r == CUDA_ERROR_NOT_READY) {
-			r = i & 2 ? cuEventQuery(e) : cuStreamQuery(s);
-			if (!r)
-				break;
-		}
-		is_int(r, CUDA_ERROR_INVALID_VALUE, "%s that has failed is told to who polls %s",
-		       i % 2 ? "a copy" : "a fill", i & 2 ? "an event" : "the stream");
+		do
+			r = i % 2 ? cuEventQuery(e) : cuStreamQuery(s);
+		while (r == CUDA_ERROR_NOT_READY);
+		is_int(r, CUDA_ERROR_INVALID_VALUE, "a launch that has failed is told to who polls %s",
+		       i % 2 ? "an event" : "the stream");
 		is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
 	}
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
 	must(cuEventDestroy(e));
 	must(cuStreamDestroy(s));
-	must(cuMemFreeHost(host));
-	must(cuMemUnmap(va, unit));
 	must(cuMemAddressFree(va, unit));
 	must(cuMemRelease(h));
 }
@@ -374,10 +389,12 @@ static void fault(void)
 
 int main(void)
 {
+	CUcontext ctx;
+
 	serve(NULL, 2);
 	serve_from_afar(AWAY_MS);
 	devices();
-	primary();
+	ctx = primary();
 	modules();
 	made();
 	steady();
@@ -388,7 +405,7 @@ int main(void)
 	after_function();
 	late();
 	memory();
-	refused();
+	refused(ctx);
 	fault();
 	return tap_done();
 }
