@@ -8,7 +8,7 @@ launches=20000
 
 # A trace of the proxy from here on. Its pid is the guest's to know.
 trace_proxy() {
-	strace -f -qq -o "$1" -p "$(cat /run/rgpu-proxy.pid)" 2>/dev/null &
+	strace -f -qq -ttt -o "$1" -p "$(cat /run/rgpu-proxy.pid)" 2>/dev/null &
 	tracer=$!
 	sleep 1
 }
@@ -17,26 +17,43 @@ end_trace() {
 	wait $tracer 2>/dev/null
 }
 
+# calls FILE MARK [PATTERN]: how many lines of a trace (pid, time, call) lie between the program's two marks of that name.
+calls() {
+	awk -v mark="$2" -v pattern="${3:-.}" '
+		FNR == NR { if (index($0, "\"" mark " begins")) from = $2; if (index($0, "\"" mark " ends")) to = $2; next }
+		$2 > from && $2 < to && $0 ~ pattern { n++ } END { print n + 0 }' "$tmp/trace" "$1"
+}
+# A call that sleeps and has come back.
+wakes='(poll|select|epoll_wait|futex|ioctl|nanosleep).* = '
+
 [ $TRANSPORT = direct ] || trace_proxy "$tmp/proxy"
-passes "$launches launches under strace" $(gpu) strace -f -qq -o "$tmp/trace" $E2E/stream_drv $launches
+passes "$launches launches under strace" $(gpu) strace -f -qq -ttt -o "$tmp/trace" $E2E/stream_drv $launches
 [ $TRANSPORT = direct ] || end_trace
-# Of the program, directly with the relay in it: what lies between its two marks.
-calls=$(awk '/steady begins/ { on = 1; next } /steady ends/ { on = 0 } on { n++ } END { print n + 0 }' "$tmp/trace")
-echo "# the program: $calls system calls for $launches records"
-[ "$calls" -lt $((launches / 20)) ]
+# Of the program, directly with the relay in it.
+n=$(calls "$tmp/trace" steady)
+echo "# the program: $n system calls for $launches records"
+[ "$n" -lt $((launches / 20)) ]
 result $? "under 0.05 system calls a record in the program"
+n=$(calls "$tmp/trace" idle "$wakes")
+echo "# the program with nothing to do wakes $n times in 5 s"
+[ "$n" -le 10 ]
+result $? "with nothing to do, only keepalive and watchdog of a link wake it, each once a second at most"
 if [ $TRANSPORT = kmod ]; then
-	calls=$(wc -l <"$tmp/proxy")
-	echo "# the proxy, from the program's start to its end: $calls"
-	[ "$calls" -lt $((launches / 20)) ]
+	n=$(wc -l <"$tmp/proxy")
+	echo "# the proxy, from the program's start to its end: $n"
+	[ "$n" -lt $((launches / 20)) ]
 	result $? "and in the proxy"
+	n=$(calls "$tmp/proxy" idle "$wakes")
+	echo "# the proxy of a program with nothing to do wakes $n times in 5 s"
+	[ "$n" -le 10 ]
+	result $? "or the proxy's"
 	# Nobody uses the device: the proxy sleeps, but for its watchdog and the link's keepalive.
 	trace_proxy "$tmp/idle"
 	sleep 10
 	end_trace
-	wakes=$(wc -l <"$tmp/idle")
-	echo "# the idle proxy: $wakes system calls in 10 s"
-	[ "$wakes" -le 30 ]
-	result $? "an idle proxy makes a few system calls a second at most"
+	n=$(wc -l <"$tmp/idle")
+	echo "# the idle proxy: $n system calls in 10 s"
+	[ "$n" -le 10 ]
+	result $? "and one without a program"
 fi
 done_testing

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Driver API: many launches in a row, between two marks that a trace of its system calls shows. */
+/* Driver API: many launches in a row, then five seconds of nothing, each between two marks that a trace of its system calls shows. */
 #include <cuda.h>
 #include <unistd.h>
 #include "tests/e2e/e2e.h"
@@ -40,6 +40,10 @@ int main(int argc, char **argv)
 		want = want * 3 + k;
 	if (value != want)
 		die("%d launches made %u, not %u", launches, value, want);
+	sleep(1); /* acknowledgements of what was */
+	mark("idle begins\n");
+	sleep(5);
+	mark("idle ends\n");
 	printf("PASS\n");
 	return 0;
 }
