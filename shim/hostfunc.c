@@ -155,7 +155,7 @@ static void call(const struct hostfunc *f, int status)
 	if (f->before)
 		f->before(f->arg);
 	/* That it runs says that all before it in its stream is done. */
-	known_waited(s, atomic_load(&s->counter));
+	known_waited(s, f->stamp ? f->stamp : atomic_load(&s->counter));
 	thread_get()->in_host_function = true;
 	if (f->fn)
 		f->fn(f->data);
@@ -311,6 +311,7 @@ int hostfunc_announce(struct rgpu_call *c, const struct hostfunc *f, uint64_t *i
 	int r;
 
 	mine.context = c->context;
+	mine.stamp = atomic_load(&c->session->counter);
 	r = hostfunc_new(&mine, id);
 	if (r)
 		return r;

@@ -19,6 +19,7 @@ struct hostfunc {
 	void (*before)(void *arg); /* called before fn, by the same thread; may be NULL */
 	void *arg;
 	struct rgpu_obj *context; /* of the stream that calls it */
+	uint64_t stamp;		  /* what comes before it has a lower one; 0: that is not known */
 	bool once;		  /* forgotten when it is called */
 };
 
