@@ -66,6 +66,8 @@ int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, si
 
 /* Blocking frames, for control connections. recv: payload into @buf, its length returned; -EMSGSIZE when it has no room. */
 int rgpu_link_send_frame(struct rgpu_link *l, uint16_t type, uint32_t channel, const void *buf, size_t len, int timeout_ms);
+/* The same with flags in its header. */
+int rgpu_link_send_flagged(struct rgpu_link *l, uint16_t type, uint16_t flags, const void *buf, size_t len, int timeout_ms);
 ssize_t rgpu_link_recv_frame(struct rgpu_link *l, struct rgpu_frame *hdr, void *buf, size_t room, int timeout_ms);
 
 #endif

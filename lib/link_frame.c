@@ -51,20 +51,33 @@ static int read_all(struct rgpu_link *l, void *buf, size_t len, int64_t deadline
 	return 0;
 }
 
-int rgpu_link_send_frame(struct rgpu_link *l, uint16_t type, uint32_t channel, const void *buf, size_t len, int timeout_ms)
+static int send_frame(struct rgpu_link *l, const struct rgpu_frame *hdr, const void *buf, size_t len, int timeout_ms)
 {
-	struct rgpu_frame hdr = {.len = len, .type = type, .channel = channel};
 	int64_t deadline = rgpu_deadline(timeout_ms);
 	int err;
 
 	if (len > RGPU_FRAME_MAX)
 		return -EMSGSIZE;
-	err = write_all(l, &hdr, sizeof(hdr), deadline);
+	err = write_all(l, hdr, sizeof(*hdr), deadline);
 	if (!err)
 		err = write_all(l, buf, len, deadline);
 	while (!err && (err = rgpu_link_flush(l)) == -EAGAIN)
 		err = wait_for(l, POLLOUT, deadline);
 	return err;
+}
+
+int rgpu_link_send_frame(struct rgpu_link *l, uint16_t type, uint32_t channel, const void *buf, size_t len, int timeout_ms)
+{
+	struct rgpu_frame hdr = {.len = len, .type = type, .channel = channel};
+
+	return send_frame(l, &hdr, buf, len, timeout_ms);
+}
+
+int rgpu_link_send_flagged(struct rgpu_link *l, uint16_t type, uint16_t flags, const void *buf, size_t len, int timeout_ms)
+{
+	struct rgpu_frame hdr = {.len = len, .type = type, .flags = flags};
+
+	return send_frame(l, &hdr, buf, len, timeout_ms);
 }
 
 ssize_t rgpu_link_recv_frame(struct rgpu_link *l, struct rgpu_frame *hdr, void *buf, size_t room, int timeout_ms)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* ATTACH: a connection takes up where the last one was cut. */
 #include <errno.h>
+#include <stdlib.h>
 #include "server/attach.h"
 #include "server/lane.h"
 
@@ -43,6 +44,7 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 	}
 	if (!match_lanes(w, ch, n))
 		return false;
+	w->input.cached = w->input.hdr.flags & RGPU_ATTACH_CACHE && w->cache.on;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct srv_lane *lane = w->by_channel[ch[i].channel];
@@ -63,11 +65,20 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 	if (bad == UINT32_MAX && o->link) {
 		err = output_reset(w);
 		o->attached = !err;
+		o->tell_known = w->input.cached;
 		/* The control queue is empty: this is the connection's first frame. */
 		if (!err)
-			output_ctl(o, RGPU_D_ATTACHED, 0, answer, n * sizeof(*answer));
+			output_ctl_flags(o, RGPU_D_ATTACHED, w->input.cached ? RGPU_ATTACH_CACHE : 0, answer,
+					 n * sizeof(*answer));
 	}
 	pthread_mutex_unlock(&o->lock);
+	if (w->input.cached && !err) {
+		unsigned have = 0;
+		uint64_t *list = cache_list(&w->cache, &have);
+
+		output_known(w, list, have, true);
+		free(list);
+	}
 	if (bad != UINT32_MAX)
 		worker_break(w, EPROTO, "channel %u: the client published a reply that it never got", bad);
 	else if (err)

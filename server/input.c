@@ -23,6 +23,7 @@ void input_reset(struct worker *w)
 		if (lane->filling)
 			batch_put(lane->filling);
 		lane->filling = NULL;
+		lane->rewinding = false;
 	}
 	*in = (struct input){.last_records = in->last_records};
 }
@@ -171,6 +172,29 @@ static bool begin_payload(struct srv_lane *lane, const struct rgpu_rec *rec, uin
 	return true;
 }
 
+/* What the client named is gone: it sends from this record on again, and what is on its way until then is not taken. */
+static void rewind_lane(struct srv_lane *lane)
+{
+	struct worker *w = lane->w;
+	struct batch *b = lane->filling;
+	unsigned n = 0;
+	uint64_t *list;
+
+	w->input.skip[lane->channel] = b->payload_len - lane->filled;
+	lane->rx += b->len + b->payload_len;
+	lane->filling = NULL;
+	lane->rewinding = true;
+	b->payload_len = 0; /* it is not whole: nobody is to have it */
+	batch_put(b);
+	pthread_mutex_lock(&w->output.lock);
+	lane->need = lane->received + 1;
+	output_grant_due(lane);
+	pthread_mutex_unlock(&w->output.lock);
+	list = w->cache.on ? cache_list(&w->cache, &n) : NULL;
+	output_known(w, list, n, true);
+	free(list);
+}
+
 static bool end_payload(struct srv_lane *lane)
 {
 	struct batch *b = lane->filling;
@@ -203,8 +227,8 @@ static bool records(struct srv_lane *lane, struct batch *b)
 			good = broken_frame(w, "records behind one with a payload");
 		if (!good)
 			break;
-		if (rec->seq <= lane->received) {
-			/* Sent again after a reconnection, and here already. */
+		if (rec->seq <= lane->received || lane->rewinding) {
+			/* Sent again after a reconnection, and here already; or to be sent again. */
 			b->first = at + rec->len;
 			w->input.skip[lane->channel] = send;
 			lane->rx += rec->len + send;
@@ -268,6 +292,13 @@ static bool begin_body(struct worker *w)
 		if (h->len > (lane->filling ? lane->filling->payload_len - lane->filled : in->skip[h->channel]))
 			return broken_frame(w, "PAYLOAD longer than its segments");
 		return true;
+	case RGPU_D_REF:
+		in->lane = lane;
+		if (!in->cached || !lane || h->len != sizeof(struct rgpu_ref))
+			return broken_frame(w, "REF without a record, or of another length");
+		return true;
+	case RGPU_D_REWIND:
+		return h->len == sizeof(struct rgpu_need) || broken_frame(w, "length of REWIND");
 	case RGPU_D_ATTACH:
 		if (in->attached)
 			return broken_frame(w, "second ATTACH");
@@ -286,6 +317,40 @@ static bool begin_body(struct worker *w)
 	}
 	worker_break(w, EPROTO, "the client sent a frame of unknown type %u; use a client of the server's version", h->type);
 	return false;
+}
+
+/* A block that the client does not send, because we have it. */
+static bool refer(struct srv_lane *lane, const struct rgpu_ref *ref)
+{
+	struct worker *w = lane->w;
+	struct batch *b = lane->filling;
+	uint64_t room = b ? b->payload_len - lane->filled : w->input.skip[lane->channel];
+
+	if (ref->len < RGPU_BLOCK_MIN || ref->len > RGPU_FRAME_BULK || ref->len > room)
+		return broken_frame(w, "length of a REF's block");
+	if (!b) {
+		w->input.skip[lane->channel] -= ref->len;
+		return true;
+	}
+	if (!cache_get(&w->cache, ref, b->payload + lane->filled)) {
+		rewind_lane(lane);
+		w->input.skip[lane->channel] -= ref->len;
+		return true;
+	}
+	for (uint64_t at = lane->filled / CACHE_GRAIN; at <= (lane->filled + ref->len - 1) / CACHE_GRAIN; at++)
+		b->named |= 1u << at;
+	lane->filled += ref->len;
+	return lane->filled < b->payload_len || end_payload(lane);
+}
+
+static bool end_rewind(struct worker *w, struct srv_lane *lane, const struct rgpu_need *need)
+{
+	if (!lane || !lane->rewinding || need->seq != lane->received + 1)
+		return broken_frame(w, "REWIND that was not asked for");
+	lane->rewinding = false;
+	w->input.skip[lane->channel] = 0;
+	tell_received(lane); /* and how much it may send */
+	return true;
 }
 
 static bool ack(struct worker *w, struct srv_lane *lane, const struct rgpu_ack *a)
@@ -335,6 +400,12 @@ static bool end_frame(struct worker *w)
 		if (lane->filling && lane->filled == lane->filling->payload_len)
 			return end_payload(lane);
 		return true;
+	case RGPU_D_REF:
+		in->last_records = rgpu_now_ns();
+		in->pongs = 0;
+		return refer(in->lane, (struct rgpu_ref *)in->small);
+	case RGPU_D_REWIND:
+		return end_rewind(w, lane, (struct rgpu_need *)in->small);
 	case RGPU_D_ATTACH:
 		in->attached = true;
 		return worker_attach(w, (struct rgpu_attach_channel *)in->small, in->hdr.len);

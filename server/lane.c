@@ -143,8 +143,10 @@ void batch_put(struct batch *b)
 	if (--b->refs)
 		return;
 	lane->backlog -= b->charge;
-	free(b->payload);
-	free(b);
+	if (!cache_offer(w, b)) {
+		free(b->payload);
+		free(b);
+	}
 	if (lane_allow(lane) - lane->granted_allow < WORKER_WINDOW / 4)
 		return;
 	pthread_mutex_lock(&w->output.lock);

@@ -15,6 +15,7 @@ struct batch {
 	uint64_t charge;       /* bytes of the lane's backlog that go with it */
 	uint8_t *payload;
 	uint64_t payload_len;
+	uint32_t named; /* of each CACHE_GRAIN of the payload: the client only named it */
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
@@ -36,6 +37,7 @@ struct srv_lane {
 	struct batch *filling; /* its payload is arriving */
 	uint64_t filled;
 	uint64_t rx_told; /* rx at the last GRANT for received records alone */
+	bool rewinding;	  /* bytes that the client named are gone: what comes before its REWIND is not taken */
 
 	/* Credit: rx counts this connection's bytes, backlog the bytes not yet run, of any connection. */
 	_Atomic uint64_t received, rx, backlog;
@@ -61,7 +63,8 @@ struct srv_lane {
 	uint64_t cq_sent, cq_allow;
 	uint64_t granted_received;
 	bool grant_due;
-	bool gone; /* closed by the client: replies are dropped */
+	uint64_t need; /* record to be told of in NEED, 0 none; with grant_due */
+	bool gone;     /* closed by the client: replies are dropped */
 	_Atomic uint64_t retained;
 	pthread_cond_t room;
 };

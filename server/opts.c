@@ -38,6 +38,7 @@ static const char usage[] =
 	"  --grace SECONDS     how long a session waits for a client that was cut off (default 120)\n"
 	"  --direct-grace SECONDS\n"
 	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
+	"  --cache-mib MIB     memory for uploads that come again, so that they need not be sent (default 512; 0: none)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --client \"NAME devices=0,2 mem=MIB session-mem=MIB sessions=N priority=low\"\n"
 	"                      what a client may use, named by its key's id or its certificate's name, or *: of\n"
@@ -69,6 +70,7 @@ enum {
 	OPT_GRACE,
 	OPT_DIRECT_GRACE,
 	OPT_MAX,
+	OPT_CACHE,
 	OPT_CLIENT,
 	OPT_USER,
 	OPT_STATE,
@@ -99,6 +101,8 @@ static const struct option longs[] = {
 	{"grace", required_argument, NULL, OPT_GRACE},
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
 	{"max-sessions", required_argument, NULL, OPT_MAX},
+	{"cache-mib", required_argument, NULL, OPT_CACHE},
+	{"cache", required_argument, NULL, OPT_CACHE},
 	{"client", required_argument, NULL, OPT_CLIENT},
 	{"worker-user", required_argument, NULL, OPT_USER},
 	{"state-dir", required_argument, NULL, OPT_STATE},
@@ -229,6 +233,10 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
 		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected a number from 1 to 65536", arg) : 0;
+	case OPT_CACHE:
+		v = number(arg, 0, 1 << 20);
+		o->cache_mib = v;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected MiB from 0 to 1048576", arg) : 0;
 	case OPT_CLIENT:
 		if (o->nclients == CLIENTS_MAX)
 			return rgpu_why(why, -EINVAL, "%.100s is one client too many: %d at most", arg, CLIENTS_MAX);
@@ -368,6 +376,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 				  .direct_grace_s = 2,
 				  .web = WEB_OFF,
 				  .max_sessions = 256,
+				  .cache_mib = 512,
 				  .listen = {"127.0.0.1", RGPU_DEFAULT_PORT}};
 	opterr = 0;
 	optind = 1;

@@ -39,7 +39,7 @@ struct server_opts {
 	unsigned nkeys;
 	struct rgpu_cert_files tls; /* .cert NULL: keys only */
 	int grace_s, direct_grace_s;
-	unsigned max_sessions;
+	unsigned max_sessions, cache_mib;
 	struct client_limits client[CLIENTS_MAX];
 	unsigned nclients;
 	char worker_user[64];	       /* empty: the server's own */

@@ -20,6 +20,7 @@ void output_init(struct output *o)
 void output_destroy(struct output *o)
 {
 	output_forget_stage(o);
+	free(o->known);
 	pthread_mutex_destroy(&o->lock);
 }
 
@@ -73,9 +74,9 @@ void output_grant_due(struct srv_lane *lane)
 	}
 }
 
-bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *buf, uint32_t len)
+static bool ctl(struct output *o, struct rgpu_frame f, const void *buf)
 {
-	struct rgpu_frame f = {.len = len, .type = type, .channel = channel};
+	uint32_t len = f.len;
 
 	if (o->ctl_len + sizeof(f) + len > sizeof(o->ctl))
 		return false;
@@ -84,6 +85,16 @@ bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *b
 		memcpy(o->ctl + o->ctl_len + sizeof(f), buf, len);
 	o->ctl_len += sizeof(f) + len;
 	return true;
+}
+
+bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *buf, uint32_t len)
+{
+	return ctl(o, (struct rgpu_frame){.len = len, .type = type, .channel = channel}, buf);
+}
+
+bool output_ctl_flags(struct output *o, uint16_t type, uint16_t flags, const void *buf, uint32_t len)
+{
+	return ctl(o, (struct rgpu_frame){.len = len, .type = type, .flags = flags}, buf);
 }
 
 static void stage(struct output *o, const void *buf, uint32_t len)
@@ -112,6 +123,62 @@ static void stage_grant(struct srv_lane *lane)
 	lane->granted_allow = g.allow;
 	stage_frame(o, RGPU_D_GRANT, lane->channel, sizeof(g));
 	stage(o, &g, sizeof(g));
+	if (lane->need) {
+		struct rgpu_need need = {.seq = lane->need};
+
+		lane->need = 0;
+		stage_frame(o, RGPU_D_NEED, lane->channel, sizeof(need));
+		stage(o, &need, sizeof(need));
+	}
+}
+
+static bool known_due(const struct output *o)
+{
+	return o->attached && o->tell_known && (o->known_at < o->nknown || o->known_all);
+}
+
+static void stage_known(struct output *o)
+{
+	uint32_t n = o->nknown - o->known_at;
+	struct rgpu_frame f = {.type = RGPU_D_KNOWN, .flags = o->known_all ? RGPU_KNOWN_ALL : 0};
+
+	if (n > RECORD_BYTES / sizeof(*o->known))
+		n = RECORD_BYTES / sizeof(*o->known);
+	f.len = n * sizeof(*o->known);
+	stage(o, &f, sizeof(f));
+	if (n)
+		stage(o, o->known + o->known_at, f.len);
+	o->known_at += n;
+	o->known_all = false;
+	if (o->known_at == o->nknown)
+		o->known_at = o->nknown = 0;
+}
+
+void output_known(struct worker *w, const uint64_t *hints, uint32_t n, bool all)
+{
+	struct output *o = &w->output;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->tell_known && (n || all)) {
+		if (all)
+			o->nknown = o->known_at = 0;
+		o->known_all |= all;
+		if (o->nknown + n > o->known_room) {
+			uint64_t *more = reallocarray(o->known, o->nknown + n + 1024, sizeof(*more));
+
+			o->known = more ? more : o->known;
+			o->known_room = more ? o->nknown + n + 1024 : o->known_room;
+		}
+		/* One that it does not hear of, it sends. */
+		if (o->nknown + n <= o->known_room) {
+			if (n)
+				memcpy(o->known + o->nknown, hints, n * sizeof(*hints));
+			o->nknown += n;
+		}
+		if (o->link && !o->want_out)
+			worker_kick(w);
+	}
+	pthread_mutex_unlock(&o->lock);
 }
 
 /* The next bytes for the segments: at most one frame's worth, of one segment. */
@@ -196,6 +263,8 @@ static bool stage_more(struct worker *w)
 	for (unsigned i = 0; o->attached && o->grants && i < w->nlanes && o->len < RECORD_BYTES; i++)
 		if (w->lanes[i]->grant_due)
 			stage_grant(w->lanes[i]);
+	if (known_due(o) && o->len < RECORD_BYTES)
+		stage_known(o);
 	while (o->attached && !o->bulk_left && o->len < RECORD_BYTES && idle < w->nlanes) {
 		struct srv_lane *lane = w->lanes[o->turn++ % w->nlanes];
 
@@ -213,7 +282,7 @@ bool output_more(struct worker *w)
 {
 	struct output *o = &w->output;
 
-	if (!output_idle(o) || o->ctl_len || (o->attached && o->grants))
+	if (!output_idle(o) || o->ctl_len || (o->attached && o->grants) || known_due(o))
 		return true;
 	for (unsigned i = 0; o->attached && i < w->nlanes; i++)
 		if (sendable(w->lanes[i]))
@@ -232,6 +301,8 @@ void output_forget_stage(struct output *o)
 	o->bulk_left = 0;
 	o->ctl_len = 0;
 	o->want_out = false;
+	o->tell_known = o->known_all = false;
+	o->nknown = o->known_at = 0;
 	if (o->bulk_reply)
 		reply_put(o->bulk_reply);
 	o->bulk_reply = NULL;
@@ -453,6 +524,7 @@ int output_reset(struct worker *w)
 		lane->cq_sent = 0;
 		lane->cq_allow = RGPU_CQ_CREDIT_INITIAL;
 		lane->grant_due = false;
+		lane->need = 0;
 	}
 	w->output.grants = 0;
 	return order_rebuild(w);

@@ -60,6 +60,12 @@ struct output {
 	uint32_t ctl_len;
 	uint8_t ctl[OUTPUT_CTL];
 
+	/* Hints of kept blocks to tell the client, who asked for them. */
+	bool tell_known;
+	bool known_all; /* … and those before them are void */
+	uint64_t *known;
+	uint32_t nknown, known_at, known_room;
+
 	unsigned grants; /* lanes with grant_due */
 	unsigned turn;	 /* the lane that is looked at first */
 
@@ -85,6 +91,9 @@ void output_reply(struct srv_lane *lane, struct reply *r, bool ordered);
 void output_quiet_error(struct worker *w, int32_t status, uint32_t op);
 bool output_owes_error(struct worker *w); /* one that no reply has told yet */
 
+/* Tells the client, if it wants to know, what it need not send again. @all: these and no others. */
+void output_known(struct worker *w, const uint64_t *hints, uint32_t n, bool all);
+
 /* The rest: output.lock is held. */
 
 /* Sends until the socket is full, nothing is left, or about @budget bytes went. 0, or a negative errno: the connection is lost.
@@ -95,6 +104,8 @@ bool output_more(struct worker *w);	  /* something could be staged now */
 void output_grant_due(struct srv_lane *lane);
 /* A small frame of our own. false: too many wait. */
 bool output_ctl(struct output *o, uint16_t type, uint32_t channel, const void *buf, uint32_t len);
+/* The same with flags in its header. */
+bool output_ctl_flags(struct output *o, uint16_t type, uint16_t flags, const void *buf, uint32_t len);
 /* The client has published replies ≤ @published. -EPROTO: it cannot have seen that one. */
 int output_ack(struct srv_lane *lane, uint64_t published);
 void output_drop_all(struct srv_lane *lane); /* the lane is closed */

@@ -109,6 +109,7 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	me.ident = m->ident;
 	me.ident.worker = getpid();
 	me.ident.lease = 1;
+	me.ident.flags |= WMSG_HAS_CACHE;
 	me.device[me.ndevices++] = m->ident.device;
 	snprintf(me.socket, sizeof(me.socket), "%s", m->open.socket);
 	worker_retire(&me.w, me.ident.lease);
@@ -155,7 +156,7 @@ static bool serve(int sock)
 		return true;
 	if (err)
 		return false;
-	if (fd >= 0 && m.type != W_CONN)
+	if (fd >= 0 && m.type != W_CONN && m.type != W_CACHE)
 		close(fd);
 	switch (m.type) {
 	case W_IDENT:
@@ -173,6 +174,10 @@ static bool serve(int sock)
 		if (fd >= 0)
 			worker_connect(&me.w, fd, m.conn.lease, m.conn.plain ? NULL : m.conn.psk);
 		OPENSSL_cleanse(m.conn.psk, sizeof(m.conn.psk));
+		return true;
+	case W_CACHE:
+		if (fd >= 0)
+			cache_use(&me.w, fd);
 		return true;
 	case W_JOIN:
 		err = join(&m.join, why);
@@ -239,6 +244,7 @@ static _Noreturn void leave(void)
 {
 	static struct wmsg m;
 
+	cache_drain(&me.w.cache);
 	m.type = W_GONE;
 	m.err = me.w.end_err;
 	snprintf(m.text, sizeof(m.text), "%s", me.w.end_text);

@@ -58,6 +58,8 @@ void registry_init(struct registry *r, const struct server_opts *o, const struct
 	r->quota = quota_open(path, r->slots);
 	if (!r->quota)
 		rgpu_err("cannot keep the account of memory in %s: %s; no session can start", path, strerror(errno));
+	if (o->cache_mib)
+		r->store = store_new((uint64_t)o->cache_mib << 20);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->buried, NULL);
 }
@@ -211,6 +213,23 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 	return -m->err;
 }
 
+void registry_lend_store(struct registry *r, struct ses *s)
+{
+	struct wmsg *m;
+	int sv[2];
+
+	if (!r->store || !(s->ident.flags & WMSG_HAS_CACHE))
+		return;
+	m = calloc(1, sizeof(*m));
+	if (m && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv)) {
+		m->type = W_CACHE;
+		wmsg_send(s->sock, m, sv[1]); /* lost: the other end closes, too */
+		close(sv[1]);
+		store_serve(r->store, s->ident.key_id, s->ident.uid, sv[0]);
+	}
+	free(m);
+}
+
 /* A worker for a new session. The session's lock is held. */
 static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s, const struct rgpu_start *st, const void *data,
 			char why[RGPU_WHY_MAX])
@@ -265,8 +284,10 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 		s->ident = m->ident;
 		s->ident.worker = pid;
 		err = registry_ask(s, m, OPEN_MS, why);
-		if (!err)
+		if (!err) {
 			s->ident = m->ident;
+			registry_lend_store(r, s);
+		}
 	}
 	if (err) {
 		if (s->child) {

@@ -12,6 +12,7 @@
 #include "server/devices.h"
 #include "server/opts.h"
 #include "server/quota.h"
+#include "server/store.h"
 #include "server/usage.h"
 #include "server/wmsg.h"
 
@@ -56,6 +57,7 @@ struct registry {
 	const struct devices *devices;
 	char state_dir[STATE_DIR_MAX];
 	struct quota *quota;
+	struct store *store; /* NULL: nothing is kept */
 	unsigned slots;
 	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */

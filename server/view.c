@@ -27,6 +27,16 @@ static int devices(struct web_view *v, const struct devices *all)
 	return 0;
 }
 
+static void cache(struct web_cache *to, struct store *store)
+{
+	struct store_stats s;
+
+	if (!store)
+		return;
+	store_stats(store, &s);
+	*to = (struct web_cache){true, s.limit, s.bytes, s.blocks, s.hits, s.misses, s.saved, s.admitted, s.evicted};
+}
+
 static int fill(struct web_view *v, void *arg)
 {
 	struct registry *r = arg;
@@ -41,6 +51,7 @@ static int fill(struct web_view *v, void *arg)
 	memcpy(v->driver, r->devices->driver, sizeof(v->driver) - 1);
 	if (devices(v, r->devices))
 		return -1;
+	cache(&v->cache, r->store);
 	n = registry_stats(r, NULL, &stats);
 	n = n < 0 ? n : web_view_stats(v, stats, n);
 	free(stats);

@@ -23,6 +23,8 @@ enum wmsg_type {
 	/* Worker to listener. */
 	W_RESULT, /* err (0 or a positive errno), text, and what was asked for */
 	W_GONE,	  /* unasked, the last word: err, text, stats */
+	/* Listener to worker, without an answer. */
+	W_CACHE = 64, /* with a socket to the listener's store (cache_msg.h); only to workers that have WMSG_HAS_CACHE */
 };
 
 /* How a client proved who it is. */
@@ -31,6 +33,8 @@ enum proof {
 	PROOF_CERT,
 	PROOF_NONE, /* it is RGPU_PLAIN_NAME */
 };
+
+#define WMSG_HAS_CACHE (1u << 31) /* in the flags of the ident that a worker answers */
 
 /* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
 struct wmsg_ident {

@@ -49,6 +49,7 @@ int worker_init(struct worker *w, struct srv_session *session, bool direct, cons
 	pthread_mutex_init(&w->input_lock, NULL);
 	pthread_mutex_init(&w->end_lock, NULL);
 	output_init(&w->output);
+	cache_init(&w->cache);
 	return pending_init(w);
 }
 
@@ -64,6 +65,7 @@ void worker_destroy(struct worker *w)
 		usleep(200);
 	pending_destroy(w);
 	worker_retire(w, 0);
+	cache_destroy(&w->cache);
 	if (w->output.next_fd >= 0)
 		close(w->output.next_fd);
 	output_destroy(&w->output);

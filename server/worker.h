@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
+#include "server/cache.h"
 #include "server/dispatch.h"
 #include "server/input.h"
 #include "server/output.h"
@@ -30,7 +31,7 @@
  * Memory that a client can make a worker hold: per lane WORKER_WINDOW of records with their payload
  * (plus one record; twice that for a client that ignores its credit, then the session ends) and LANE_RETAINED of replies (plus
  * one), and for the session WORKER_POOL more of the first and RETAINED_POOL of the second, for links on which much is under way,
- * and PENDING_BYTES_MAX for deferred calls.
+ * PENDING_BYTES_MAX for deferred calls, and CACHE_QUEUE_MAX that is on its way into the listener's store.
  */
 #define WORKER_WINDOW	  RGPU_SQ_CREDIT_INITIAL
 #define WORKER_POOL	  (256ull << 20)
@@ -57,6 +58,7 @@ struct worker {
 	struct stamps stamps;
 	struct pending pending;
 	struct output output;
+	struct cache cache;
 
 	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of armed_… */
 	_Atomic bool io_wants;	    /* the I/O thread waits for input_lock */

@@ -25,6 +25,8 @@
 #define PIECE_SHORT (512u << 10)
 #define PIECE_UP    (1u << 20) /* staged: the slots must hold what is under way, and what is being copied */
 #define PIECE_MIN   (256u << 10)
+/* Where a piece may end: so that the same bytes are the same frames, however the link is, and the server knows them again. */
+#define ON_FRAMES(n) ((n) & ~(uint64_t)(RGPU_FRAME_BULK - 1))
 
 static uint64_t piece_max(struct rgpu_call *c)
 {
@@ -32,7 +34,7 @@ static uint64_t piece_max(struct rgpu_call *c)
 	struct rgpu_lane *l = session_lane(c->session, &r);
 	uint64_t p = l ? lane_ahead(l) / STAGING_SLOTS : 0;
 
-	return p < PIECE_SHORT ? PIECE_SHORT : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : p & ~(uint64_t)4095;
+	return p < PIECE_SHORT ? PIECE_SHORT : p > RGPU_CHUNK_MAX ? RGPU_CHUNK_MAX : ON_FRAMES(p);
 }
 
 /* A large one that the program waits for is shown. */
@@ -57,7 +59,7 @@ static void end_shown(struct rgpu_call *c)
 /* Staged ones: small enough that copying the next piece and sending this one overlap. */
 static uint64_t piece_of(struct rgpu_call *c, uint64_t bytes, uint64_t most)
 {
-	uint64_t p = bytes / STAGING_SLOTS & ~(uint64_t)4095, enough = piece_max(c);
+	uint64_t p = ON_FRAMES(bytes / STAGING_SLOTS), enough = piece_max(c);
 
 	if (most < enough)
 		most = enough;

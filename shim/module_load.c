@@ -12,7 +12,7 @@
 #include "shim/unsupported.h"
 #include "lib/jit_option.h"
 
-#define INLINE_MAX  (256u << 10) /* smaller images travel in the records: no staging buffer is made for them */
+#define INLINE_MAX  RGPU_BLOCK_MIN /* smaller images travel in the records: no staging buffer is made for them */
 #define INLINE_PART (48u << 10)
 
 /* The table as it comes in. */

@@ -126,7 +126,18 @@ enum rgpu_frame_type {
 	RGPU_D_PONG = 41,
 	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why (err 0: a clean end) */
 	RGPU_D_CLOSE_CHANNEL = 43, /* client: after all its records; server drops the lane */
+
+	/* Repeated bytes, see struct rgpu_ref; on connections whose ATTACH and ATTACHED both have RGPU_ATTACH_CACHE. */
+	RGPU_D_KNOWN = 0x2e0,  /* server: n × __u64, hints of blocks that it keeps; with flags RGPU_KNOWN_ALL: of all of them */
+	RGPU_D_REF = 0x2e1,    /* client: struct rgpu_ref, in the place of a PAYLOAD frame with these bytes */
+	RGPU_D_NEED = 0x2e2,   /* server: struct rgpu_need: a REF of that record names bytes that it does not keep any more */
+	RGPU_D_REWIND = 0x2e3, /* client: struct rgpu_need, the answer: that record and those after it follow again */
 };
+
+/* Flags of ATTACH: what the client can; of ATTACHED: what of that is used on this connection. */
+#define RGPU_ATTACH_CACHE 0x0100
+
+#define RGPU_KNOWN_ALL 1
 
 /* Features of the wire, in WELCOME: what a server answers beyond the first release. */
 #define RGPU_WIRE_TELEMETRY (1ULL << 32) /* RGPU_C_TELEMETRY */
@@ -339,6 +350,25 @@ struct rgpu_data {
 	__u32 reserved;
 	__u64 off;
 	/* bytes: frame len − sizeof(struct rgpu_data) */
+};
+
+/*
+ * Repeated bytes. A server may keep blocks (the bytes of a PAYLOAD frame, of at least RGPU_BLOCK_MIN) for the tenant that sent
+ * them, in whatever session, and says so by hints. A client that is about to send a block with such a hint names it instead by its
+ * SHA-256. If the block is gone meanwhile, the server ignores what comes on the channel until REWIND; credit counts such bytes as
+ * sent, those of a REF as those of the block.
+ */
+#define RGPU_BLOCK_MIN (64u << 10)
+
+struct rgpu_ref {
+	__u64 hint; /* XXH3, 64 bits, seed 0: only finds the block, does not prove it */
+	__u8 sha256[32];
+	__u32 len;
+	__u32 reserved;
+};
+
+struct rgpu_need {
+	__u64 seq;
 };
 
 /* Operations of the relayed control ioctl. */

@@ -477,6 +477,7 @@ void rgpu_relay_free(struct rgpu_relay *r, bool bye)
 		relay_bo_put(r, r->data_bo);
 	relay_chan_free_all(r);
 	relay_bo_sweep(r, true);
+	relay_known_clear(r);
 	rgpu_link_free(r->link);
 	if (r->poke_fd >= 0)
 		close(r->poke_fd);
@@ -502,6 +503,7 @@ void rgpu_relay_counters(struct rgpu_relay *r, struct rgpu_relay_counters *out)
 {
 	pthread_mutex_lock(&r->lock);
 	*out = r->count;
+	out->known = r->known.n;
 	while (relay_unlock(r))
 		;
 }

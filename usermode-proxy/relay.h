@@ -95,6 +95,9 @@ void rgpu_relay_forked(struct rgpu_relay *r);
 /* For tests and rgpu status. */
 struct rgpu_relay_counters {
 	uint64_t records, replies, sent_bytes, received_bytes, connections;
+	uint64_t named, saved_bytes; /* blocks that the server had, and their bytes */
+	uint64_t known;		     /* blocks that it is known to have now */
+	uint64_t needed;	     /* it had one no more: a round trip */
 };
 void rgpu_relay_counters(struct rgpu_relay *r, struct rgpu_relay_counters *out);
 

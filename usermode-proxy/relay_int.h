@@ -3,6 +3,7 @@
 #ifndef RGPU_PROXY_RELAY_INT_H
 #define RGPU_PROXY_RELAY_INT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include "lib/link.h"
 #include "usermode-proxy/relay.h"
@@ -42,6 +43,7 @@ struct chan {
 	uint32_t *ends;	   /* [seq & ends_mask]: index behind record seq */
 	uint32_t ends_mask;
 	uint64_t sent, allowed; /* credit, bytes on this connection */
+	uint64_t rewind;	/* the server needs this record again, 0 none: REWIND is due */
 	uint32_t ahead_mib;	/* credit to ask for: what the link's round trip takes at the rate that it was seen to have */
 	struct {
 		unsigned n, cur; /* segments of the last record: SEND ones only */
@@ -73,6 +75,12 @@ struct chan {
 };
 
 enum waiter_kind { WAITER_NONE, WAITER_FUTEX, WAITER_POLL };
+
+/* Hints of blocks that the server keeps. */
+struct known {
+	uint64_t *hint; /* by the hint itself, a free place further where it is taken; 0: free */
+	uint32_t n, size;
+};
 
 struct rgpu_relay {
 	const struct rgpu_relay_ops *ops;
@@ -113,9 +121,14 @@ struct rgpu_relay {
 	uint32_t bulk_len, bulk_at;
 	struct relay_bo *bulk_bo; /* NULL: no bulk */
 	unsigned turn;		  /* whose payload goes next */
-	bool ack_lazy;		  /* some channel has something to acknowledge, not urgently */
-	bool poll_credit;	  /* some channel waits for the program to read its CQ: look again soon */
-	bool blocked;		  /* the socket took no more */
+	bool cached;		  /* the server keeps blocks, on this connection */
+	uint32_t hashed;	  /* bytes named instead of sent, in this round */
+	uint64_t name_after;	  /* sent_bytes from which on blocks are named again */
+	unsigned in_vain;	  /* blocks named that were gone, on this connection */
+	struct known known;
+	bool ack_lazy;	  /* some channel has something to acknowledge, not urgently */
+	bool poll_credit; /* some channel waits for the program to read its CQ: look again soon */
+	bool blocked;	  /* the socket took no more */
 
 	/* In: a buffer of frames, or bytes on their way into a buffer object. */
 	uint8_t *rx;
@@ -183,6 +196,14 @@ void relay_publish_recover(struct chan *c);
 void relay_ahead_sent(struct rgpu_relay *r, struct chan *c);		   /* c->seq will be told of at once */
 void relay_ahead_told(struct rgpu_relay *r, struct chan *c, uint64_t seq); /* … and was */
 void relay_ahead_reset(struct rgpu_relay *r);
+
+/* relay_known.c: blocks that the server keeps */
+int relay_known_told(struct rgpu_relay *r, uint16_t flags, const uint8_t *buf, uint32_t len);
+void relay_known_clear(struct rgpu_relay *r);
+/* Whether the server has these bytes: then they are named by @out. */
+bool relay_known_ref(struct rgpu_relay *r, const uint8_t *bytes, uint32_t len, struct rgpu_ref *out);
+int relay_needed(struct rgpu_relay *r, struct chan *c, const uint8_t *buf, uint32_t len); /* NEED came */
+bool relay_rewind(struct rgpu_relay *r, struct chan *c); /* answers it; false: no room for that yet */
 
 /* relay_conn.c: connecting, attaching */
 int relay_connect(struct rgpu_relay *r, const struct rgpu_lease *lease, struct rgpu_link **out, char why[RGPU_WHY_MAX]);

@@ -257,7 +257,13 @@ static int on_channel_frame(struct rgpu_relay *r, const struct rgpu_frame *f, co
 				  f->channel);
 	if (c->state != CHAN_OPEN)
 		return 0;
-	return f->type == RGPU_D_GRANT ? on_grant(r, c, buf, f->len) : on_replies(r, c, buf, f->len);
+	switch (f->type) {
+	case RGPU_D_GRANT:
+		return on_grant(r, c, buf, f->len);
+	case RGPU_D_NEED:
+		return relay_needed(r, c, buf, f->len);
+	}
+	return on_replies(r, c, buf, f->len);
 }
 
 static int on_frame(struct rgpu_relay *r, const struct rgpu_frame *f, const uint8_t *buf)
@@ -265,7 +271,10 @@ static int on_frame(struct rgpu_relay *r, const struct rgpu_frame *f, const uint
 	switch (f->type) {
 	case RGPU_D_GRANT:
 	case RGPU_D_REPLY:
+	case RGPU_D_NEED:
 		return on_channel_frame(r, f, buf);
+	case RGPU_D_KNOWN:
+		return relay_known_told(r, f->flags, buf, f->len);
 	case RGPU_D_PING:
 		if (f->len != 8)
 			return relay_fail(r, -EPROTO, "the server sent a PING of %u bytes", f->len);

@@ -6,6 +6,7 @@
 
 /* A round of the pump sends at most about this much before it looks at what comes in. */
 #define ROUND_BYTES (1u << 20)
+#define ROUND_NAMED (2u << 20)	/* of bytes that are only named */
 #define BULK_MIN    (16u << 10) /* shorter payload is copied beside its record: a TLS record and a send less */
 
 bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const void *payload, uint32_t len)
@@ -214,11 +215,19 @@ static bool stage_payload(struct rgpu_relay *r, struct chan *c)
 	struct relay_bo *bo = c->pay.seg[c->pay.cur].bo;
 	uint64_t left = c->pay.seg[c->pay.cur].len - c->pay.done;
 	const uint8_t *from;
+	struct rgpu_ref ref;
+	uint32_t len;
 
-	hdr.len = left < RGPU_FRAME_BULK ? left : RGPU_FRAME_BULK;
+	len = hdr.len = left < RGPU_FRAME_BULK ? left : RGPU_FRAME_BULK;
+	from = bo->base + c->pay.seg[c->pay.cur].off + c->pay.done;
+	if (relay_known_ref(r, from, len, &ref)) {
+		hdr.type = RGPU_D_REF;
+		hdr.len = sizeof(ref);
+		from = (const uint8_t *)&ref;
+		r->hashed += len;
+	}
 	memcpy(r->stage + r->stage_len, &hdr, sizeof(hdr));
 	r->stage_len += sizeof(hdr);
-	from = bo->base + c->pay.seg[c->pay.cur].off + c->pay.done;
 	if (hdr.len <= BULK_MIN) {
 		memcpy(r->stage + r->stage_len, from, hdr.len);
 		r->stage_len += hdr.len;
@@ -229,7 +238,7 @@ static bool stage_payload(struct rgpu_relay *r, struct chan *c)
 		r->bulk_bo = bo;
 		bo->users++;
 	}
-	c->pay.done += hdr.len;
+	c->pay.done += len;
 	if (c->pay.done == c->pay.seg[c->pay.cur].len) {
 		relay_bo_put(r, bo);
 		c->pay.done = 0;
@@ -248,7 +257,7 @@ static bool fill(struct rgpu_relay *r)
 		struct chan *c = r->chan[(r->turn + i) % r->nchan];
 		uint32_t avail;
 
-		if (!c || c->state != CHAN_OPEN)
+		if (!c || c->state != CHAN_OPEN || (c->rewind && !relay_rewind(r, c)))
 			continue;
 		if (ring_avail(r, c, &avail))
 			return false;
@@ -265,7 +274,7 @@ static bool fill(struct rgpu_relay *r)
 	for (unsigned i = 1; i <= r->nchan; i++) {
 		unsigned at = (r->turn + i) % r->nchan;
 
-		if (r->inline_only || !r->chan[at] || !r->chan[at]->pay.n)
+		if (r->inline_only || !r->chan[at] || !r->chan[at]->pay.n || r->chan[at]->rewind)
 			continue;
 		r->turn = at;
 		return stage_payload(r, r->chan[at]);
@@ -334,13 +343,16 @@ bool relay_tx(struct rgpu_relay *r)
 	int err;
 
 	r->blocked = false;
+	r->hashed = 0;
 	do {
 		clear = flush(r, &moved);
 		more = false;
 		/* Much small goes in one TLS record. */
-		while (clear && r->stage_len < STAGE_FULL && !r->bulk_bo && fill(r))
+		while (clear && r->stage_len < STAGE_FULL && !r->bulk_bo && r->hashed < ROUND_NAMED && fill(r))
 			more = true;
-	} while (more && moved < ROUND_BYTES);
+	} while (more && moved < ROUND_BYTES && r->hashed < ROUND_NAMED);
+	if (more && clear)
+		flush(r, &moved);
 	if (r->failed || r->lost_at)
 		return false;
 	err = rgpu_link_flush(r->link);
@@ -360,7 +372,7 @@ bool relay_tx_work(const struct rgpu_relay *r)
 
 		if (!c || c->state != CHAN_OPEN)
 			continue;
-		if (c->pay.n || c->ack_now)
+		if (c->pay.n || c->ack_now || c->rewind)
 			return true;
 		if (c->sent < c->allowed && __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE) != c->next)
 			return true;
@@ -375,6 +387,9 @@ void relay_tx_reset(struct rgpu_relay *r)
 		relay_bo_put(r, r->bulk_bo);
 	r->bulk_bo = NULL;
 	r->blocked = false;
+	r->cached = false;
+	r->name_after = r->in_vain = 0;
+	relay_known_clear(r);
 	relay_ahead_reset(r);
 	for (unsigned i = 0; i < r->nchan; i++) {
 		struct chan *c = r->chan[i];
@@ -384,6 +399,7 @@ void relay_tx_reset(struct rgpu_relay *r)
 		for (unsigned k = c->pay.cur; k < c->pay.n; k++)
 			relay_bo_put(r, c->pay.seg[k].bo);
 		c->pay.n = c->pay.cur = 0;
+		c->rewind = 0;
 		c->sent = 0;
 		c->allowed = RGPU_SQ_CREDIT_INITIAL;
 	}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # usermode-proxy/: the engine (rings to TLS links) and the daemon around it.
-ENGINE_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,control relay relay_ahead relay_chan relay_conn relay_inline relay_rx relay_tx rtt)
+ENGINE_OBJS := $(patsubst %,$(B)/usermode-proxy/%.o,control relay relay_ahead relay_chan relay_conn relay_inline relay_known relay_rx relay_tx rtt)
 
 $(B)/usermode-proxy/%.o: usermode-proxy/%.c
 	@mkdir -p $(@D)

@@ -78,6 +78,10 @@ static void carried(const struct session *s, void *arg)
 		w->sent_bytes = c.sent_bytes;
 		w->received_bytes = c.received_bytes;
 		w->connections = c.connections;
+		w->named = c.named;
+		w->saved_bytes = c.saved_bytes;
+		w->needed = c.needed;
+		w->known = c.known;
 	}
 }
 

@@ -132,6 +132,28 @@ static const struct session_metric {
 	 offsetof(struct web_session, received_bytes), true},
 	{"rgpu_session_connections_total", "counter", "Connections that the session has had.",
 	 offsetof(struct web_session, connections), true},
+	{"rgpu_session_known_blocks", "gauge", "Blocks of uploads that the server says it keeps.",
+	 offsetof(struct web_session, known), true},
+	{"rgpu_session_named_blocks_total", "counter", "Blocks of uploads that the server had already.",
+	 offsetof(struct web_session, named), true},
+	{"rgpu_session_saved_bytes_total", "counter", "Their bytes, which were not sent.",
+	 offsetof(struct web_session, saved_bytes), true},
+	{"rgpu_session_needed_blocks_total", "counter", "Blocks that it was thought to have and had not: a round trip each.",
+	 offsetof(struct web_session, needed), true},
+};
+
+static const struct cache_metric {
+	const char *name, *type, *help;
+	size_t at;
+} cache_metrics[] = {
+	{"rgpu_cache_limit_bytes", "gauge", "Memory that kept uploads may take.", offsetof(struct web_cache, limit)},
+	{"rgpu_cache_bytes", "gauge", "Memory that they take.", offsetof(struct web_cache, bytes)},
+	{"rgpu_cache_blocks", "gauge", "Blocks that are kept.", offsetof(struct web_cache, blocks)},
+	{"rgpu_cache_hits_total", "counter", "Blocks that clients did not have to send.", offsetof(struct web_cache, hits)},
+	{"rgpu_cache_saved_bytes_total", "counter", "Their bytes.", offsetof(struct web_cache, saved)},
+	{"rgpu_cache_misses_total", "counter", "Blocks that clients named in vain.", offsetof(struct web_cache, misses)},
+	{"rgpu_cache_admitted_blocks_total", "counter", "Blocks that were taken in.", offsetof(struct web_cache, admitted)},
+	{"rgpu_cache_evicted_blocks_total", "counter", "Blocks that had to go.", offsetof(struct web_cache, evicted)},
 };
 
 /* A session is listed once for each of its devices: memory is of the pair, all else of the session and told once. */
@@ -184,4 +206,10 @@ void web_prometheus(const struct web_view *v, FILE *to)
 	device_metrics(v, to);
 	for (size_t i = 0; i < sizeof(session_metrics) / sizeof(session_metrics[0]); i++)
 		session_metric(v, &session_metrics[i], to);
+	for (size_t i = 0; v->cache.there && i < sizeof(cache_metrics) / sizeof(cache_metrics[0]); i++) {
+		const struct cache_metric *m = &cache_metrics[i];
+
+		head(to, m->name, m->type, m->help);
+		fprintf(to, "%s %" PRIu64 "\n", m->name, *(const uint64_t *)((const char *)&v->cache + m->at));
+	}
 }

@@ -33,6 +33,13 @@ struct web_session {
 	uint64_t records, round_trips; /* calls of the program that were sent, and those of them that waited for an answer */
 	bool carried;		       /* by the one that is asked: it has the following */
 	uint64_t sent_bytes, received_bytes, connections;
+	uint64_t known, named, saved_bytes, needed; /* blocks that the server has, and had, their bytes, those that were gone */
+};
+
+/* Uploads that the server keeps. */
+struct web_cache {
+	bool there;
+	uint64_t limit, bytes, blocks, hits, misses, saved, admitted, evicted;
 };
 
 struct web_view {
@@ -47,6 +54,7 @@ struct web_view {
 	unsigned ndevices, nsessions;
 	struct web_device *device;
 	struct web_session *session;
+	struct web_cache cache;
 };
 
 /* One more of it, zeroed and with its int fields unknown. NULL: no memory. The pointer is good until the next call. */

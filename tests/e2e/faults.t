@@ -57,7 +57,7 @@ if [ $TRANSPORT = kmod ]; then
 	done_testing
 fi
 
-gpu_ready --grace 60 --direct-grace 60
+gpu_ready --grace 60 --direct-grace 60 --cache-mib 2 # of growth, too
 away() { # MEAN CUTS: the cutter's, in front of the server; sets far
 	rm -f "$tmp/cutter"
 	$E2E/cutter $port $SEED $1 $2 >"$tmp/cutter" 2>"$tmp/cutter.log" &

@@ -4,12 +4,33 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "lib/log.h"
 #include "server/lane.h"
+#include "server/store.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/link.h"
 #include "tests/server/stub.h"
+
+/* A store with one block, 64 KiB of zeros: for clients whose first frame asks for one. */
+static void lend_store(struct worker *w)
+{
+	static uint8_t zeros[RGPU_BLOCK_MIN];
+	static struct store *store;
+	uint64_t hint;
+	int sv[2];
+
+	if (!store) {
+		store = store_new(1 << 20);
+		if (!store || !store_put(store_tenant(store, "fuzz", 0), zeros, sizeof(zeros), true, &hint))
+			abort();
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+		abort();
+	store_serve(store, "fuzz", 0, sv[0]);
+	cache_use(w, sv[1]);
+}
 
 /* One connection, as the I/O thread would move it. */
 static void connection(struct worker *w, const uint8_t *data, size_t size, size_t step)
@@ -52,6 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stub_no_crash = true;
 	if (worker_init(&w, NULL, data[0] & 1, &worker_times_default))
 		abort();
+	if (size > 2 + sizeof(struct rgpu_frame) && data[2 + offsetof(struct rgpu_frame, flags) + 1] & RGPU_ATTACH_CACHE >> 8)
+		lend_store(&w);
 	first = data[0] > 1 ? (size - 2) * data[0] / 256 : size - 2;
 	connection(&w, data + 2, first, data[1] ? data[1] : size);
 	if (first < size - 2 && !w.broken)

@@ -10,7 +10,7 @@
 
 #define CHANNELS 2
 #define RING	 RGPU_RING_MIN
-#define BO_BYTES 70000
+#define BO_BYTES 140000
 
 static struct {
 	struct rgpu_apage a;
@@ -94,7 +94,7 @@ static void fill(unsigned ch)
 	memset(&app[ch].a, 0, sizeof(app[ch].a));
 	memset(&app[ch].p, 0, sizeof(app[ch].p));
 	for (unsigned i = 1; i <= 8; i++) {
-		struct rgpu_seg seg = {ch + 1, i % 3 ? RGPU_SEG_RECV : RGPU_SEG_SEND, i * 100, 3000};
+		struct rgpu_seg seg = {ch + 1, i % 3 ? RGPU_SEG_RECV : RGPU_SEG_SEND, i * 100, i == 6 ? 66000 : 3000};
 		struct rgpu_rec rec = {.len = sizeof(rec) + 32, .op = 1, .flags = RGPU_REC_FENCE, .nseg = 1, .seq = i};
 
 		memcpy(app[ch].sq + tail, &rec, sizeof(rec));
@@ -136,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		r->lost_at = 0;
 		relay_tx_reset(r);
 		relay_rx_reset(r);
+		r->cached = data[0] & 2;
 	} else {
 		relay_attach(r, fuzz_link(data + 1, size - 1, size, false), why);
 	}
@@ -144,6 +145,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		relay_tx(r);
 	while (relay_pump(r))
 		;
+	/* What the server says about blocks comes after the first records: more of them. */
+	if (!r->failed && r->link && !r->lost_at)
+		relay_tx(r);
 	/* The program reads what came, and what waited for room comes after it. */
 	for (unsigned i = 0; i < CHANNELS; i++)
 		app[i].a.cq_head = app[i].p.cq_tail;

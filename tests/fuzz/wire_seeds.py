@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # Seeds for the fuzzers of the link: well-formed connections of a few frames. usage: wire_seeds.py DIR; fills DIR/frames, …
-import os, struct, sys
+import hashlib, os, struct, sys
 
 OUT = sys.argv[1]
+ZEROS_64K, ZEROS_66000 = 0x33b202d302b65caa, 0xbb429228aa1dc28e  # XXH3 of so many zeros
 
 
 def put(kind, name, data):
@@ -12,8 +13,8 @@ def put(kind, name, data):
         f.write(data)
 
 
-def frame(kind, channel, body=b'', length=None):
-    return struct.pack('<IHHII', len(body) if length is None else length, kind, 0, channel, 0) + body
+def frame(kind, channel, body=b'', length=None, flags=0):
+    return struct.pack('<IHHII', len(body) if length is None else length, kind, flags, channel, 0) + body
 
 
 def rec(op, seq, after=0, stamp=0, fence=True, segs=(), body=b''):
@@ -64,6 +65,21 @@ for n, bad in enumerate([frame(RECORDS, 0), frame(99, 0), frame(ATTACH, 0), fram
                          frame(RECORDS, 0, rec(ECHO, 1)) + frame(ACK, 0, struct.pack('<QQ', 99, 9))]):
     put('frames', f'bad{n:02}', one(attach + bad))
 
+# Blocks that are named: 64 KiB of zeros are there, by their XXH3 and SHA-256.
+KNOWN, REF, NEED, REWIND = range(0x2e0, 0x2e4)
+zeros = struct.pack('<Q', ZEROS_64K) + hashlib.sha256(bytes(65536)).digest()
+ref = lambda name, n=65536: frame(REF, 2, name + struct.pack('<II', n, 0))
+attach = frame(ATTACH, 0, flags=0x100)
+sum64 = lambda seq, n=65536: frame(RECORDS, 2, rec(SUM, seq, segs=[(1, 1, 0, n)]))
+gone = b'g' + zeros[1:]
+rewind = lambda seq: frame(REWIND, 2, struct.pack('<Q', seq))
+put('frames', 'cache-there', one(attach + sum64(1) + ref(zeros) + sum64(2, 131172) + ref(zeros) + ref(zeros) + frame(PAYLOAD, 2, b'p' * 100) + rest))
+put('frames', 'cache-gone', one(attach + sum64(1) + ref(gone) + sum64(2) + ref(zeros) + rewind(1) + sum64(1) + ref(zeros) + sum64(2) + ref(zeros) + rest))
+put('frames', 'cache-liar', one(attach + sum64(1) + ref(zeros[:8] + bytes(32)) + rewind(1) + sum64(1) + ref(zeros) + rest))
+for n, bad in enumerate([ref(zeros), sum64(1) + ref(zeros, 65535), sum64(1) + ref(zeros, 65537), rewind(1), sum64(1) + ref(gone) + rewind(2),
+                         sum64(1) + frame(REF, 2, b'short'), frame(REWIND, 2, b'1')]):
+    put('frames', f'cache-bad{n}', one(attach + bad))
+
 # Requests of a control connection.
 magic = int(os.environ['MAGIC'], 0)
 hello = frame(1, 0, struct.pack('<IHHQ64s', magic, 1, 0, 0, b'a client'))
@@ -95,6 +111,14 @@ for n, bad in enumerate([frame(GRANT, 0, b'1'), frame(GRANT, 9, b'1' * 16), fram
                          frame(DATA, 0, struct.pack('<QIIQ', 1, 9, 0, 0) + b'1'), frame(DATA, 0, struct.pack('<QIIQ', 1, 1, 0, 1 << 40) + b'1'),
                          frame(REPLY, 0, b'', 1 << 21), frame(BYE, 0, struct.pack('<i252s', 71, b'why'))]):
     put('relay', f'bad{n:02}', b'\xff' + bad)
+
+known = frame(KNOWN, 0, struct.pack('<QQ', ZEROS_66000, 1), flags=1)
+need = lambda ch, seq: frame(NEED, ch, struct.pack('<Q', seq))
+put('relay', 'attach-cache', b'\0' + frame(ATTACHED, 0, flags=0x100) + known + need(0, 6) + known + answers)
+put('relay', 'cache', b'\x03' + known + need(0, 6) + known + need(1, 6) + answers)
+for n, bad in enumerate([frame(KNOWN, 0, b'1'), need(0, 9), need(0, 0), need(0, 6) * 2, frame(NEED, 0, b'1'), need(7, 1)]):
+    put('relay', f'cache-bad{n}', b'\xff' + bad)
+    put('relay', f'cache-off{n}', b'\xfd' + bad)
 
 # Handshakes: raw bytes to either end, and changes in between (way and offset, xor).
 put('handshake', 'raw-server', b'\1GET / HTTP/1.0\r\n\r\n')

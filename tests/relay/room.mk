@@ -2,7 +2,7 @@
 # tests/relay/: links, keys, addresses, and the relay against a scripted server.
 
 # The relay with its kill points, and what stands around it in the tests.
-RELAY_TEST_OBJS := $(patsubst %,$(B)/tests/relay-engine/%.o,control relay relay_ahead relay_chan relay_conn relay_inline relay_rx relay_tx rtt) \
+RELAY_TEST_OBJS := $(patsubst %,$(B)/tests/relay-engine/%.o,control relay relay_ahead relay_chan relay_conn relay_inline relay_known relay_rx relay_tx rtt) \
 	$(patsubst %,$(B)/tests/relay/%.o,fake_server fake_app workload)
 
 $(B)/tests/relay-engine/%.o: usermode-proxy/%.c

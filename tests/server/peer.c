@@ -94,7 +94,7 @@ void peer_attach(struct peer *p, const uint32_t *ch, unsigned n)
 		p->lane[ch[i]].cq = 0;
 		p->lane[ch[i]].tx = 0;
 	}
-	peer_send(p, RGPU_D_ATTACH, 0, a, n * sizeof(*a));
+	rgpu_link_send_flagged(p->link, RGPU_D_ATTACH, p->attach_flags, a, n * sizeof(*a), PEER_WAIT_MS);
 	do {
 		bool got;
 
@@ -223,6 +223,7 @@ int peer_step(struct peer *p, struct peer_reply *rep, bool *got, uint32_t *chann
 		return n;
 	p->last_type = h.type;
 	p->last_channel = h.channel;
+	p->last_len = n;
 	if (channel)
 		*channel = h.channel;
 	switch (h.type) {

@@ -34,9 +34,10 @@ struct peer {
 	bool said_bye, quiet_pongs;
 	unsigned pings;
 	uint16_t last_type;
-	uint32_t last_channel;
+	uint32_t last_channel, last_len;
 	uint8_t frame[RGPU_FRAME_MAX];
-	uint8_t *out;	   /* bytes gathered by peer_rec() */
+	uint8_t *out; /* bytes gathered by peer_rec() */
+	uint16_t attach_flags;
 	uint16_t wish_mib; /* RECORDS frames ask for so much credit */
 	uint32_t out_len, out_room;
 };
