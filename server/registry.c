@@ -215,6 +215,7 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 
 void registry_lend_store(struct registry *r, struct ses *s)
 {
+	char client[STORE_NAME_MAX];
 	struct wmsg *m;
 	int sv[2];
 
@@ -225,7 +226,9 @@ void registry_lend_store(struct registry *r, struct ses *s)
 		m->type = W_CACHE;
 		wmsg_send(s->sock, m, sv[1]); /* lost: the other end closes, too */
 		close(sv[1]);
-		store_serve(r->store, s->ident.key_id, s->ident.uid, sv[0]);
+		/* A key's id and a certificate's name may be the same word. */
+		snprintf(client, sizeof(client), "%s %s", registry_proof(s->ident.proof), s->ident.key_id);
+		store_serve(r->store, client, s->ident.uid, sv[0]);
 	}
 	free(m);
 }

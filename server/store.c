@@ -11,7 +11,7 @@
 struct store_tenant {
 	struct store_tenant *next;
 	struct store *store;
-	char client[CLIENT_NAME_MAX];
+	char client[STORE_NAME_MAX];
 	uint32_t uid;
 	uint64_t bytes;
 	struct store_block *newest, *oldest;

@@ -11,6 +11,7 @@
 #include "server/clients.h"
 
 #define STORE_BLOCK_MAX (256u << 10)
+#define STORE_NAME_MAX	(CLIENT_NAME_MAX + 32)
 #define STORE_LIST_MAX	16384u /* hints that one session is told at its start: the latest used */
 
 struct store;

@@ -108,8 +108,16 @@ static void launch_and_wait(void)
 	finish();
 }
 
+/* Bytes that the server has not seen: those that come again are not sent. */
+static void fresh(uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 4; i += RGPU_BLOCK_MIN / 4)
+		((uint32_t *)w.out)[i]++;
+}
+
 static void step(void)
 {
+	fresh(STEP_BYTES);
 	did(cu.cuMemcpyHtoD_v2(w.dev + 4096, w.out, STEP_BYTES));
 	for (int i = 0; i < STEP_LAUNCHES; i++)
 		launch();
@@ -118,6 +126,7 @@ static void step(void)
 
 static void up(void)
 {
+	fresh(w.bytes);
 	did(cu.cuMemcpyHtoD_v2(w.dev, w.out, w.bytes));
 	finish();
 }
