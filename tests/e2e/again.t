@@ -11,6 +11,7 @@ else
 	web=7479 blocks=rgpu_session_known_blocks # tests/vm/vmctl
 	gpu_ready
 fi
+trap "" PIPE # a program that ended early is told of below
 other="$B/bin/rgpu run --server 127.0.0.1:${port:-0} --key $tmp/other --"
 MIB=$([ $TRANSPORT = direct ] && echo 16 || echo 4)
 
