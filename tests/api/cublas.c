@@ -43,6 +43,33 @@ static void captured(cublasHandle_t h, CUstream s, CUdeviceptr x, CUdeviceptr y)
 	must(cuGraphExecDestroy(exec));
 }
 
+cublasStatus_t cublasSetVector(int n, int size, const void *x, int incx, void *y, int incy);
+cublasStatus_t cublasGetVector_64(int64_t n, int64_t size, const void *x, int64_t incx, void *y, int64_t incy);
+cublasStatus_t cublasSetMatrix(int rows, int cols, int size, const void *a, int lda, void *b, int ldb);
+cublasStatus_t cublasGetMatrixAsync(int rows, int cols, int size, const void *a, int lda, void *b, int ldb, CUstream s);
+
+/* The helpers that move vectors and matrices. */
+static void moved(CUstream s, CUdeviceptr d)
+{
+	float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {0}, m[12] = {0};
+
+	must(cuMemsetD8(d, 0, 64));
+	is_int(cublasSetVector(4, 4, x, 2, (void *)d, 3), CUBLAS_STATUS_SUCCESS, "every second element to every third");
+	must(cuMemcpyDtoH(m, d, sizeof(m)));
+	ok(m[0] == 1 && m[3] == 3 && m[6] == 5 && m[9] == 7 && !m[1] && !m[8], "they are there");
+	is_int(cublasGetVector_64(4, 4, (void *)d, 3, y, 1), CUBLAS_STATUS_SUCCESS, "and back");
+	ok(y[0] == 1 && y[1] == 3 && y[2] == 5 && y[3] == 7 && !y[4], "side by side");
+	/* Two rows of three columns out of four rows. */
+	is_int(cublasSetMatrix(2, 2, 4, x, 4, (void *)d, 2), CUBLAS_STATUS_SUCCESS, "a matrix");
+	is_int(cublasGetMatrixAsync(2, 2, 4, (void *)d, 2, m, 3, s), CUBLAS_STATUS_SUCCESS, "in the order of a stream");
+	must(cuStreamSynchronize(s));
+	ok(m[0] == 1 && m[1] == 2 && m[3] == 5 && m[4] == 6, "%g %g %g %g", m[0], m[1], m[3], m[4]);
+	is_int(cublasSetVector(0, 4, NULL, 1, NULL, 1), CUBLAS_STATUS_SUCCESS, "nothing to move");
+	is_int(cublasSetVector(4, 4, x, 0, (void *)d, 1), CUBLAS_STATUS_INVALID_VALUE, "no step");
+	is_int(cublasSetMatrix(4, 2, 4, x, 3, (void *)d, 4), CUBLAS_STATUS_INVALID_VALUE, "columns that overlap");
+	is_int(cublasSetVector(1 << 28, 4, x, 1, (void *)d, 1), CUBLAS_STATUS_MAPPING_ERROR, "more than the memory there");
+}
+
 int main(void)
 {
 	cublasHandle_t h, old;
@@ -125,6 +152,7 @@ int main(void)
 	is_int(cublasSdot_v2(h, 100, (float *)da, 1, (float *)db, 1, &dot), CUBLAS_STATUS_SUCCESS, "sdot to the host");
 	ok(dot == want, "%g", dot);
 	is_int(rgpuRoundTrips("cublasSdot_v2"), before + 1, "is one round trip");
+	moved(s, dx);
 	is_int(cublasSetPointerMode_v2(h, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS, "pointers to the device");
 	cublasGetPointerMode_v2(h, &mode);
 	is_int(mode, CUBLAS_POINTER_MODE_DEVICE, "the mode is kept");

@@ -56,7 +56,9 @@ if os.path.exists(os.path.join(LIB, 'libnvidia-ml.so.1')):
     ok(all(not nvml[n] for n in public) and set(nvml) - public == {'rgpuNvml'}, 'without versions, and one name of our own', set(nvml) - public)
 cublas = exported('libcublas.so.13')
 ok(set(cublas) == {f'cublas{n}_v2' for n in ('Create', 'Destroy', 'GetVersion', 'SetStream', 'GetStream', 'SetPointerMode', 'GetPointerMode',
-                                             'Sgemm', 'Saxpy', 'Sdot')}, 'libcublas.so.13 exports its ten functions', cublas)
+                                             'Sgemm', 'Saxpy', 'Sdot')} |
+   {f'cublas{d}{what}{a}{n}' for d in ('Set', 'Get') for what in ('Vector', 'Matrix') for a in ('', 'Async') for n in ('', '_64')},
+   'libcublas.so.13 exports its ten functions, and the helpers that copy', cublas)
 ok(set(cublas.values()) == {'libcublas.so.13'}, 'with the version node of its soname')
 print(f'1..{tests}')
 sys.exit(failed > 0)
