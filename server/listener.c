@@ -55,6 +55,7 @@ struct listener {
 	struct control_server control;
 	struct guest guest[GUESTS_MAX];
 	int listen_fd, signal_fd, wake_fd;
+	int64_t drained_by; /* SIGTERM came: until then running programs may end by themselves; 0: it did not */
 	/* At most one line a second about strangers. */
 	int64_t refused_at;
 	unsigned refused;
@@ -353,6 +354,16 @@ static int signalled(struct listener *l)
 
 	if (read(l->signal_fd, &s, sizeof(s)) != sizeof(s))
 		return 0;
+	if (s.ssi_signo == SIGTERM && !l->drained_by && l->opts->drain_s) {
+		unsigned n = registry_close(&l->registry);
+
+		if (n)
+			rgpu_note("is being stopped: %u session%s %d s to end; SIGTERM again ends %s at once", n,
+				  n == 1 ? " has" : "s have", l->opts->drain_s, n == 1 ? "it" : "them");
+		rgpu_notify("STOPPING=1");
+		l->drained_by = rgpu_deadline(l->opts->drain_s * 1000);
+		return 0; /* loop() sees whether there is one to wait for */
+	}
 	return s.ssi_signo != SIGHUP || may_reload(l) ? (int)s.ssi_signo : 0;
 }
 
@@ -402,6 +413,8 @@ static int loop(struct listener *l)
 			sig = signalled(l);
 		if (sig)
 			return sig;
+		if (l->drained_by && (!registry_close(&l->registry) || rgpu_now_ns() > l->drained_by))
+			return SIGTERM;
 	}
 }
 

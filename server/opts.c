@@ -39,6 +39,7 @@ static const char usage[] =
 	"  --direct-grace SECONDS\n"
 	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
 	"  --cache-mib MIB     memory for uploads that come again, so that they need not be sent (default 512; 0: none)\n"
+	"  --drain SECONDS     how long running programs have to end by themselves when the server is stopped (default 5)\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --client \"NAME devices=0,2 mem=MIB session-mem=MIB sessions=N priority=low\"\n"
 	"                      what a client may use, named by its key's id or its certificate's name, or *: of\n"
@@ -49,8 +50,10 @@ static const char usage[] =
 	"  --verbose           also log connections\n"
 	"  --web PORT          a page and metrics at http://localhost:PORT/ (0 takes a free port; default: none)\n"
 	"\n"
-	"SIGHUP reads the configuration again; running programs go on. SIGTERM ends all sessions and the server; SIGUSR1 ends\n"
-	"the server alone: its workers wait for the next one.\n";
+	"SIGHUP reads the configuration again; running programs go on. SIGTERM lets running programs end (see\n"
+	"--drain), then ends all sessions and the server; a second one does so at once, and so does SIGINT. SIGUSR1 ends the "
+	"server\n"
+	"alone: its workers wait for the next one.\n";
 
 /* From OPT_SOFTGPU up to OPT_PAIR they are settings of the configuration file, too. */
 enum {
@@ -69,6 +72,7 @@ enum {
 	OPT_PLAINTEXT,
 	OPT_GRACE,
 	OPT_DIRECT_GRACE,
+	OPT_DRAIN,
 	OPT_MAX,
 	OPT_CACHE,
 	OPT_CLIENT,
@@ -100,6 +104,7 @@ static const struct option longs[] = {
 	{"pair", no_argument, NULL, OPT_PAIR},
 	{"grace", required_argument, NULL, OPT_GRACE},
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
+	{"drain", required_argument, NULL, OPT_DRAIN},
 	{"max-sessions", required_argument, NULL, OPT_MAX},
 	{"cache-mib", required_argument, NULL, OPT_CACHE},
 	{"cache", required_argument, NULL, OPT_CACHE},
@@ -229,6 +234,10 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		v = number(arg, 1, 86400);
 		o->direct_grace_s = v;
 		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
+	case OPT_DRAIN:
+		v = number(arg, 0, 86400);
+		o->drain_s = v;
+		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 0 to 86400", arg) : 0;
 	case OPT_MAX:
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
@@ -374,6 +383,7 @@ int server_opts_parse(int argc, char **argv, struct server_opts *o)
 				  .nvml = "libnvidia-ml.so.1",
 				  .grace_s = 120,
 				  .direct_grace_s = 2,
+				  .drain_s = 5,
 				  .web = WEB_OFF,
 				  .max_sessions = 256,
 				  .cache_mib = 512,

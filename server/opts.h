@@ -38,7 +38,7 @@ struct server_opts {
 	const char *key_file[SERVER_KEYS_MAX];
 	unsigned nkeys;
 	struct rgpu_cert_files tls; /* .cert NULL: keys only */
-	int grace_s, direct_grace_s;
+	int grace_s, direct_grace_s, drain_s;
 	unsigned max_sessions, cache_mib;
 	struct client_limits client[CLIENTS_MAX];
 	unsigned nclients;

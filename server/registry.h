@@ -106,6 +106,9 @@ void registry_put(struct ses *s);
 /* Its worker hung up. */
 void registry_gone(struct registry *r, struct ses *s);
 
+/* No session is started any more; how many there are. */
+unsigned registry_close(struct registry *r);
+
 /* Ends the sessions of those clients that @refuses has a reason against (@cert NULL: they have a key): what they had is not taken
  * any more. */
 void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const char *client, const struct rgpu_cert_id *cert),

@@ -142,6 +142,17 @@ int registry_end(struct registry *r, const struct asker *a, const uint8_t sid[RG
 	return 0;
 }
 
+unsigned registry_close(struct registry *r)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&r->lock);
+	r->closing = true;
+	n = r->n;
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
 void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const char *client, const struct rgpu_cert_id *cert),
 		     void *arg)
 {

@@ -5,7 +5,7 @@ E2E_DIR := $(B)/tests/e2e
 E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 
 # Runtime API; the cuBLAS one links ours by its real name.
-E2E_CU := chain graphs once vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling texture ipc
+E2E_CU := chain graphs once vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling spin texture ipc
 # Driver API.
 E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv small_drv progress_drv again
 

@@ -24,8 +24,9 @@ class Server:
                 s.bind(('127.0.0.1', 0))
                 self.port = s.getsockname()[1]
             with open(log, 'ab') as f:
-                self.proc = subprocess.Popen([exe, '--softgpu', '--listen', f'127.0.0.1:{self.port}', '--key', key, *args], env=env,
-                                             stdin=subprocess.DEVNULL, stdout=f, stderr=f, preexec_fn=die_with_parent)
+                self.proc = subprocess.Popen([exe, '--softgpu', '--drain', '0', '--listen', f'127.0.0.1:{self.port}', '--key', key,
+                                              *args], env=env, stdin=subprocess.DEVNULL,
+                                             stdout=f, stderr=f, preexec_fn=die_with_parent)
             if self.wait_listening():
                 return
             self.stop()

@@ -100,12 +100,13 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", key, NULL}), NULL, 0);
 	waitpid(serve_spawn(log, (const char *[]){server, "--pair", "--key", serve_other_key, NULL}), NULL, 0);
 	if (driver)
-		serve_pid = serve_spawn(log, (const char *[]){server, "--driver", lib, "--listen", "127.0.0.1:0", "--key", key,
-							      "--key", serve_other_key, "--grace", serve_grace,
+		serve_pid = serve_spawn(log, (const char *[]){server, "--driver", lib, "--drain", "0", "--listen", "127.0.0.1:0",
+							      "--key", key, "--key", serve_other_key, "--grace", serve_grace,
 							      serve_nvml ? "--nvml" : NULL, nvml, NULL});
 	else
-		serve_pid = serve_spawn(log, (const char *[]){server, "--softgpu", "--listen", "127.0.0.1:0", "--key", key,
-							      "--key", serve_other_key, "--grace", serve_grace, NULL});
+		serve_pid =
+			serve_spawn(log, (const char *[]){server, "--softgpu", "--drain", "0", "--listen", "127.0.0.1:0", "--key",
+							  key, "--key", serve_other_key, "--grace", serve_grace, NULL});
 	for (int i = 0; i < 200 && !up; i++) {
 		usleep(50000);
 		up = serve_address(log, addr, sizeof(addr));

@@ -91,7 +91,7 @@ server_start() {
 	[ -e "$key" ] || $B/bin/rgpu-server --pair --key "$key" >"$tmp/pair.log" 2>&1 || { diag <"$tmp/pair.log"; return 1; }
 	for _ in 1 2 3; do
 		port=$(free_port)
-		RGPU_SOFTGPU_DEVICES=${DEVICES:-2} $B/bin/rgpu-server --softgpu --listen 127.0.0.1:$port --key "$key" "$@" \
+		RGPU_SOFTGPU_DEVICES=${DEVICES:-2} $B/bin/rgpu-server --softgpu --listen 127.0.0.1:$port --key "$key" --drain 0 "$@" \
 			>>"$tmp/server.log" 2>&1 </dev/null &
 		server_pid=$!
 		for _ in $(seq 100); do

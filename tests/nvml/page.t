@@ -17,7 +17,7 @@ ok()
 # page OPTION …: /metrics of a server with these options, in $tmp/body.
 page()
 {
-	"$B/bin/rgpu-server" --listen 127.0.0.1:0 --key "$tmp/key" --state-dir "$tmp/state" --web 0 "$@" 2>"$tmp/log" &
+	"$B/bin/rgpu-server" --drain 0 --listen 127.0.0.1:0 --key "$tmp/key" --state-dir "$tmp/state" --web 0 "$@" 2>"$tmp/log" &
 	server=$!
 	for i in $(seq 600); do
 		grep -q 'listening on' "$tmp/log" && break

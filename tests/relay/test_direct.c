@@ -151,8 +151,8 @@ static void start_server(void)
 	if (!server) {
 		if (!freopen(log, "w", stderr))
 			_exit(1);
-		execl(server_path, server_path, "--driver", "stub", "--listen", "127.0.0.1:0", "--key", key, "--grace", "5",
-		      NULL);
+		execl(server_path, server_path, "--driver", "stub", "--drain", "0", "--listen", "127.0.0.1:0", "--key", key,
+		      "--grace", "5", NULL);
 		_exit(127);
 	}
 	address[0] = 0;

@@ -97,7 +97,7 @@ static void server_up(uint16_t at, const char *max)
 	snprintf(listen, sizeof(listen), "127.0.0.1:%u", at);
 	truncate(log_path, 0);
 	server = spawn((char *[]){stubd, "--driver", "stub", "--listen", listen, "--key", key_path, "--key", key2_path,
-				  "--state-dir", state_path, "--max-sessions", (char *)max, "--verbose", NULL},
+				  "--state-dir", state_path, "--max-sessions", (char *)max, "--drain", "0", "--verbose", NULL},
 		       log_path);
 	if (!log_has("listening on", 1)) {
 		printf("Bail out! the server did not start: %s\n", read_file(log_path));
