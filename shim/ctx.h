@@ -34,7 +34,8 @@ struct ctx {
 	 */
 	_Atomic uint64_t work, settled;
 	_Atomic uint64_t idle; /* all that it was given up to this stamp is done */
-	_Atomic uint64_t blocking; /* the last record that gave work to a stream which the legacy stream waits for */
+	_Atomic uint64_t
+		blocking;      /* the last work of streams that the legacy stream waits for, and that are not made or are gone */
 	struct known legacy;   /* its legacy stream */
 	struct ctx *next;      /* of the dead ones: ctx.c */
 };

@@ -53,16 +53,25 @@ static uint64_t state_of(const struct rgpu_obj *e)
 	return now;
 }
 
-uint64_t event_forget(struct rgpu_obj *e)
+/* @m: where it was recorded; NULL: that is not known. */
+static uint64_t recorded(struct rgpu_obj *e, const struct known_mark *m)
 {
 	uint64_t now;
 
 	pthread_mutex_lock(&lock);
 	watch_end(&e->field[WATCH]);
 	now = e->field[STATE] = (e->field[STATE] + TURN) & ~(DONE | ASKED);
-	e->field[MARK] = 0;
+	if (m)
+		memcpy(&e->field[MARK], m, sizeof(*m));
+	else
+		e->field[MARK] = 0;
 	pthread_mutex_unlock(&lock);
 	return now;
+}
+
+uint64_t event_forget(struct rgpu_obj *e)
+{
+	return recorded(e, NULL);
 }
 
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -117,15 +126,6 @@ CUresult cuEventDestroy(CUevent hEvent)
 	return cuEventDestroy_v2(hEvent);
 }
 
-/* Where it was recorded, unless that is over. */
-static void mark(struct rgpu_obj *e, uint64_t turn, const struct known_mark *m)
-{
-	pthread_mutex_lock(&lock);
-	if (e->field[STATE] / TURN == turn / TURN)
-		memcpy(&e->field[MARK], m, sizeof(*m));
-	pthread_mutex_unlock(&lock);
-}
-
 /* Watches what was recorded as of @turn, unless that is over. When it cannot, the next question is a round trip again. */
 static bool watch(const struct rgpu_call *c, struct rgpu_obj *e, uint64_t turn)
 {
@@ -178,13 +178,11 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 		r = rpc_cuEventRecord(&c, w_event, w_stream);
 	else
 		r = rpc_cuEventRecordWithFlags(&c, w_event, w_stream, flags);
-	turn = event_forget(event);
+	if (c.sent)
+		m = known_mark(&c, w_stream);
+	turn = recorded(event, c.sent ? &m : NULL);
 	if (shared(event))
 		return r ? r : settle(&c, w_event);
-	if (c.sent) {
-		m = known_mark(&c, w_stream);
-		mark(event, turn, &m);
-	}
 	if (c.sent && asked)
 		watch(&c, event, turn);
 	return r;

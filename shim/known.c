@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "shim/ctx.h"
 #include "shim/handles.h"
 #include "shim/session.h"
@@ -13,22 +12,20 @@
 #include "shim/watch.h"
 
 /*
- * Who asks within this time after the work was given polls: "not ready" is as true as any answer. Who asks later may well ask
- * once only, and is not told what was so long ago.
+ * Who asks within some 10 ms after the work was given polls: "not ready" is as true as any answer. Who asks later may well ask
+ * once only, and is not told what was so long ago. Counted in ticks of the processor's clock, which every launch can afford to
+ * look at.
  */
-#define FRESH_MS 10u
+#define FRESH_TICKS 30000000ll
 
 #define NO_STREAM UINT64_MAX
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what struct known says, and: */
 static struct known *unused;
 
-static uint32_t now_ms(void)
+static uint64_t ticks(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+	return __builtin_ia32_rdtsc();
 }
 
 static void raise_to(_Atomic uint64_t *at, uint64_t to)
@@ -66,10 +63,11 @@ void known_forget(struct known *k)
 	pthread_mutex_unlock(&lock);
 }
 
-void known_free(struct known *k)
+void known_free(struct known *k, struct rgpu_obj *context)
 {
 	if (!k)
 		return;
+	raise_to(&ctx_of(context)->blocking, atomic_load(&k->last));
 	pthread_mutex_lock(&lock);
 	watch_end(&k->watch);
 	k->idle = k->settled = 0;
@@ -118,7 +116,7 @@ void known_given(struct rgpu_call *c)
 	k = obj ? obj->data : stream < RGPU_SENTINELS_stream ? of_unmade(c, stream) : NULL;
 	if (!k)
 		return;
-	if (!obj || !(obj->field[0] & CU_STREAM_NON_BLOCKING))
+	if (!obj) /* a thread's: nobody else finds it */
 		raise_to(&ctx_of(c->context)->blocking, stamp);
 	if (stamp)
 		raise_to(&k->last, stamp);
@@ -126,7 +124,7 @@ void known_given(struct rgpu_call *c)
 		atomic_fetch_add(&k->fences, 1);
 	else
 		return; /* a part of a copy, whose last record has a stamp */
-	atomic_store_explicit(&k->when, now_ms(), memory_order_relaxed);
+	atomic_store_explicit(&k->when, ticks(), memory_order_relaxed);
 }
 
 /* The stream first: what is counted after that, this end takes for not done. */
@@ -169,9 +167,33 @@ void known_waited(struct rgpu_session *s, uint64_t stamp)
 	raise_to(&s->waited, stamp);
 }
 
-static bool fresh(uint32_t when)
+static bool fresh(uint64_t when)
 {
-	return now_ms() - when < FRESH_MS;
+	return (int64_t)(ticks() - when) < FRESH_TICKS;
+}
+
+struct latest {
+	struct rgpu_obj *context;
+	uint64_t stamp;
+};
+
+static void look_at(struct rgpu_obj *stream, void *arg)
+{
+	struct known *k = stream->data;
+	struct latest *l = arg;
+
+	if (k && stream->context == l->context && !(stream->field[0] & CU_STREAM_NON_BLOCKING) &&
+	    atomic_load(&k->last) > l->stamp)
+		l->stamp = atomic_load(&k->last);
+}
+
+/* The last work of any stream that takes part in the legacy stream's order. */
+static uint64_t blocking(const struct ctx *x)
+{
+	struct latest l = {x->obj, atomic_load(&x->blocking)};
+
+	handle_each(KIND_stream, look_at, &l);
+	return l.stamp;
 }
 
 /* With the lock. */
@@ -179,10 +201,9 @@ static bool is_done(const struct ctx *x, const struct known *k, const struct kno
 {
 	uint64_t all = atomic_load(&x->idle);
 
-	/* The legacy stream takes part in what others do. */
-	if (k == &x->legacy && last < atomic_load(&x->blocking))
-		last = atomic_load(&x->blocking);
-	return k->settled == now->fences && last <= (k->idle > all ? k->idle : all);
+	if (all < k->idle)
+		all = k->idle;
+	return k->settled == now->fences && last <= all && (k != &x->legacy || blocking(x) <= all);
 }
 
 enum known_state known_look(const struct rgpu_call *c, const struct known_point *now)
@@ -239,7 +260,7 @@ struct known_mark known_mark(const struct rgpu_call *c, uint64_t stream)
 	const struct rgpu_rec *rec = c->rec;
 	bool alone = rec->stamp == rec->after + 1 && (CUstream)stream != CU_STREAM_PER_THREAD;
 
-	return (struct known_mark){.stream = alone ? stream : NO_STREAM, .stamp = rec->stamp, .when = now_ms()};
+	return (struct known_mark){.stream = alone ? stream : NO_STREAM, .stamp = rec->stamp, .when = ticks()};
 }
 
 static struct known *marked(const struct rgpu_call *c, const struct known_mark *m)

@@ -24,7 +24,7 @@ struct known_point {
 struct known {
 	_Atomic uint64_t last;	 /* of the last record that gave it work */
 	_Atomic uint64_t fences; /* calls that gave it work and have no stamp, counted */
-	_Atomic uint32_t when;	 /* the last work was given, in milliseconds */
+	_Atomic uint64_t when;	 /* the last work was given: ticks of the processor's clock */
 	/* Under a lock of known.c: */
 	uint64_t idle;	  /* all up to this stamp is done */
 	uint64_t settled; /* of the fences */
@@ -35,7 +35,7 @@ struct known {
 
 /* A made stream's; NULL: no memory. Such memory is never given back to the system, so who is late finds another stream's. */
 struct known *known_new(void);
-void known_free(struct known *k);
+void known_free(struct known *k, struct rgpu_obj *context);
 void known_forget(struct known *k); /* its context is gone, or it was another stream's: nothing is known */
 
 /* The stream that the call's record gives work, by its wire name; rgpu_capture() says so for all who ask it. */

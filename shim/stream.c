@@ -213,7 +213,7 @@ CUresult cuStreamGetId_ptsz(CUstream hStream, unsigned long long *streamId)
 
 void stream_forget(struct rgpu_obj *stream)
 {
-	known_free(stream->data);
+	known_free(stream->data, stream->context);
 }
 
 static int query(CUstream hStream)
