@@ -20,7 +20,9 @@ static void ended(void *arg)
 	if (t->lane)
 		session_lane_back(t->lane);
 	t->lane = NULL;
-	known_forget(&t->own);
+	/* A child of fork finds the lock as it was then. */
+	if (!process_ready())
+		known_forget(&t->own);
 	free(t->stack);
 	t->stack = NULL;
 	t->depth = t->room = 0;
