@@ -13,8 +13,8 @@
 
 /*
  * Who asks within some 10 ms after the work was given polls: "not ready" is as true as any answer. Who asks later may well ask
- * once only, and is not told what was so long ago. Counted in ticks of the processor's clock, which every launch can afford to
- * look at.
+ * once only, and is not told what was so long ago; so may one that gives other work before it has asked again. Counted in ticks
+ * of the processor's clock, which every launch can afford to look at.
  */
 #define FRESH_TICKS 30000000ll
 
@@ -70,7 +70,8 @@ void known_free(struct known *k, struct rgpu_obj *context)
 	raise_to(&ctx_of(context)->blocking, atomic_load(&k->last));
 	pthread_mutex_lock(&lock);
 	watch_end(&k->watch);
-	k->idle = k->settled = 0;
+	k->idle = k->settled = k->asked = 0;
+	k->once = false;
 	atomic_store(&k->last, 0);
 	atomic_store(&k->fences, 0);
 	k->next = unused;
@@ -154,6 +155,7 @@ void known_reached(const struct known_point *p)
 		return;
 	pthread_mutex_lock(&lock);
 	reached(p);
+	p->k->asked = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -223,6 +225,8 @@ enum known_state known_look(const struct rgpu_call *c, const struct known_point 
 		s = KNOWN_DONE;
 		goto out;
 	}
+	if (k->asked)
+		k->once = k->asked != last;
 	w = watch_look(&k->watch);
 	if (w == WATCH_QUIET) {
 		s = KNOWN_BUSY;
@@ -236,10 +240,11 @@ enum known_state known_look(const struct rgpu_call *c, const struct known_point 
 			goto out;
 		}
 	}
-	if (w != WATCH_ASK && k->settled == now->fences && last > k->idle && last > atomic_load(&x->idle) &&
+	if (w != WATCH_ASK && !k->once && k->settled == now->fences && last > k->idle && last > atomic_load(&x->idle) &&
 	    last > atomic_load(&c->session->waited) && fresh(atomic_load(&k->when)))
 		s = KNOWN_WATCH;
 out:
+	k->asked = s == KNOWN_DONE ? 0 : last;
 	pthread_mutex_unlock(&lock);
 	return s;
 }

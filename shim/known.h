@@ -28,6 +28,8 @@ struct known {
 	/* Under a lock of known.c: */
 	uint64_t idle;	  /* all up to this stamp is done */
 	uint64_t settled; /* of the fences */
+	uint64_t asked;	  /* the last that was answered "not ready"; 0: it was ready */
+	bool once;	  /* the program gave up on that, and gave other work: it does not poll */
 	uint64_t watch;
 	struct known_point watched;
 	struct known *next; /* free */

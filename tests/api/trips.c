@@ -300,6 +300,22 @@ static void late(void)
 	must(cuStreamDestroy(s));
 }
 
+/* One question for each piece of work, soon after it: a program that does not come back must not be told "not ready" for ever. */
+static void one_by_one(void)
+{
+	int ready = 0;
+	CUstream s;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 50; i++) {
+		must(cuMemsetD32Async(d, i, 1, s));
+		usleep(2000);
+		ready += cuStreamQuery(s) == CUDA_SUCCESS;
+	}
+	ok(ready > 10, "of 50 pieces of work, each asked about once, %d were ready", ready);
+	must(cuStreamDestroy(s));
+}
+
 static void memory(void)
 {
 	size_t a = 0, b = 0, total;
@@ -404,6 +420,7 @@ int main(void)
 	after_waits();
 	after_function();
 	late();
+	one_by_one();
 	memory();
 	refused(ctx);
 	fault();
