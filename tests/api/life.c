@@ -49,6 +49,8 @@ static int work(int value)
 	CALL(cuEventCreate(&e, 0));
 	CALL(cuMemsetD32Async(d, value, 64, s));
 	CALL(cuEventRecord(e, s));
+	while (cuEventQuery(e) == CUDA_ERROR_NOT_READY || cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
+		sched_yield();
 	CALL(cuEventSynchronize(e));
 	CALL(cuMemcpyDtoH(got, d, sizeof(got)));
 	WANT(got[0] == value && got[63] == value);
