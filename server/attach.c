@@ -2,6 +2,7 @@
 /* ATTACH: a connection takes up where the last one was cut. */
 #include <errno.h>
 #include <stdlib.h>
+#include "lib/link.h"
 #include "server/attach.h"
 #include "server/lane.h"
 
@@ -36,6 +37,7 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 	struct output *o = &w->output;
 	unsigned n = len / sizeof(*ch);
 	uint32_t bad = UINT32_MAX;
+	uint16_t flags;
 	int err = 0;
 
 	if (len % sizeof(*ch)) {
@@ -44,6 +46,10 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 	}
 	if (!match_lanes(w, ch, n))
 		return false;
+	flags = w->input.hdr.flags & rgpu_pack_flags(w->compress);
+	w->unpack.mode = w->compress;
+	if (rgpu_packer_begin(&w->unpack, -1, flags))
+		flags = 0;
 	w->input.cached = w->input.hdr.flags & RGPU_ATTACH_CACHE && w->cache.on;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < n; i++) {
@@ -66,9 +72,11 @@ bool worker_attach(struct worker *w, const struct rgpu_attach_channel *ch, uint3
 		err = output_reset(w);
 		o->attached = !err;
 		o->tell_known = w->input.cached;
+		o->pack.mode = w->compress;
+		rgpu_packer_begin(&o->pack, rgpu_link_fd(o->link), flags); /* without memory it sends plainly */
 		/* The control queue is empty: this is the connection's first frame. */
 		if (!err)
-			output_ctl_flags(o, RGPU_D_ATTACHED, w->input.cached ? RGPU_ATTACH_CACHE : 0, answer,
+			output_ctl_flags(o, RGPU_D_ATTACHED, flags | (w->input.cached ? RGPU_ATTACH_CACHE : 0), answer,
 					 n * sizeof(*answer));
 	}
 	pthread_mutex_unlock(&o->lock);

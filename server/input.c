@@ -25,7 +25,7 @@ void input_reset(struct worker *w)
 		lane->filling = NULL;
 		lane->rewinding = false;
 	}
-	*in = (struct input){.last_records = in->last_records};
+	*in = (struct input){.last_records = in->last_records, .packed = in->packed};
 }
 
 static ssize_t link_read(struct worker *w, void *buf, size_t len)
@@ -292,6 +292,12 @@ static bool begin_body(struct worker *w)
 		if (h->len > (lane->filling ? lane->filling->payload_len - lane->filled : in->skip[h->channel]))
 			return broken_frame(w, "PAYLOAD longer than its segments");
 		return true;
+	case RGPU_D_PACKED:
+		if (!w->unpack.flags || h->len <= sizeof(struct rgpu_packed) || h->len > RGPU_PACKED_MAX)
+			return broken_frame(w, "PACKED that was not agreed on, or its length");
+		if (!in->packed)
+			in->packed = malloc(RGPU_PACKED_MAX);
+		return in->packed || out_of_memory(w);
 	case RGPU_D_REF:
 		in->lane = lane;
 		if (!in->cached || !lane || h->len != sizeof(struct rgpu_ref))
@@ -380,6 +386,49 @@ static bool ping(struct worker *w)
 	return room || broken_frame(w, "pings without reading the answers");
 }
 
+static void body_came(struct worker *w, uint32_t n)
+{
+	struct input *in = &w->input;
+
+	in->body_got += n;
+	if (in->hdr.type != RGPU_D_PAYLOAD)
+		return;
+	if (in->lane->filling)
+		in->lane->filled += n;
+	else
+		in->skip[in->hdr.channel] -= n;
+}
+
+static bool end_frame(struct worker *w);
+
+/* What a PACKED frame stands for goes the way of any such frame. */
+static bool end_packed(struct worker *w)
+{
+	struct input *in = &w->input;
+	struct rgpu_packed p;
+	void *to = NULL;
+	bool done;
+
+	memcpy(&p, in->packed, sizeof(p));
+	if ((p.type != RGPU_D_RECORDS && p.type != RGPU_D_PAYLOAD) || !p.len || p.len > RGPU_PACKED_MAX)
+		return broken_frame(w, "type or length of a PACKED frame");
+	in->hdr.type = p.type;
+	in->body_got = in->hdr.len - sizeof(p); /* compressed bytes */
+	in->hdr.len = p.len;
+	if (!begin_body(w))
+		return false;
+	if (p.type == RGPU_D_RECORDS)
+		to = in->batch->bytes;
+	else if (in->lane->filling)
+		to = in->lane->filling->payload + in->lane->filled;
+	done = !to || rgpu_unpack(&w->unpack, p.how, in->packed + sizeof(p), in->body_got, to, p.len);
+	if (!done)
+		return broken_frame(w, "bytes of a PACKED frame");
+	in->body_got = 0;
+	body_came(w, p.len);
+	return end_frame(w);
+}
+
 static bool end_frame(struct worker *w)
 {
 	struct input *in = &w->input;
@@ -400,6 +449,8 @@ static bool end_frame(struct worker *w)
 		if (lane->filling && lane->filled == lane->filling->payload_len)
 			return end_payload(lane);
 		return true;
+	case RGPU_D_PACKED:
+		return end_packed(w);
 	case RGPU_D_REF:
 		in->last_records = rgpu_now_ns();
 		in->pongs = 0;
@@ -445,21 +496,10 @@ static void *body_place(struct worker *w, uint32_t *room)
 		if (*room > sizeof(in->small))
 			*room = sizeof(in->small);
 		return in->small;
+	case RGPU_D_PACKED:
+		return in->packed + in->body_got;
 	}
 	return in->small + in->body_got;
-}
-
-static void body_came(struct worker *w, uint32_t n)
-{
-	struct input *in = &w->input;
-
-	in->body_got += n;
-	if (in->hdr.type != RGPU_D_PAYLOAD)
-		return;
-	if (in->lane->filling)
-		in->lane->filled += n;
-	else
-		in->skip[in->hdr.channel] -= n;
 }
 
 int input_read(struct worker *w, uint64_t budget)

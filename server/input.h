@@ -26,6 +26,7 @@ struct input {
 	int64_t last_bytes;   /* when anything came, ns */
 	int64_t last_records; /* when RECORDS or PAYLOAD last came, ns */
 	unsigned pongs;	      /* since then */
+	uint8_t *packed;      /* body of a PACKED frame, RGPU_PACKED_MAX bytes; kept */
 	bool cached;	      /* the client may name bytes instead of sending them */
 	bool attached;	      /* of the connection that is read; output.attached ends with a retired one at once */
 	bool lazy_grant;      /* records were received that no GRANT has told: within 20 ms, or a second after lent time */

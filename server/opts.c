@@ -40,6 +40,7 @@ static const char usage[] =
 	"                      the same for a direct program whose connection was closed, as by its end (default 2)\n"
 	"  --cache-mib MIB     memory for uploads that come again, so that they need not be sent (default 512; 0: none)\n"
 	"  --drain SECONDS     how long running programs have to end by themselves when the server is stopped (default 5)\n"
+	"  --compress MODE     auto (default: where it pays), off, lz4 or zstd: of what goes over the link\n"
 	"  --max-sessions N    refuse more client programs than this (default 256)\n"
 	"  --client \"NAME devices=0,2 mem=MIB session-mem=MIB sessions=N priority=low\"\n"
 	"                      what a client may use, named by its key's id or its certificate's name, or *: of\n"
@@ -75,6 +76,7 @@ enum {
 	OPT_DRAIN,
 	OPT_MAX,
 	OPT_CACHE,
+	OPT_COMPRESS,
 	OPT_CLIENT,
 	OPT_USER,
 	OPT_STATE,
@@ -106,6 +108,7 @@ static const struct option longs[] = {
 	{"direct-grace", required_argument, NULL, OPT_DIRECT_GRACE},
 	{"drain", required_argument, NULL, OPT_DRAIN},
 	{"max-sessions", required_argument, NULL, OPT_MAX},
+	{"compress", required_argument, NULL, OPT_COMPRESS},
 	{"cache-mib", required_argument, NULL, OPT_CACHE},
 	{"cache", required_argument, NULL, OPT_CACHE},
 	{"client", required_argument, NULL, OPT_CLIENT},
@@ -242,6 +245,8 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
 		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected a number from 1 to 65536", arg) : 0;
+	case OPT_COMPRESS:
+		return rgpu_pack_mode(arg, &o->compress, why);
 	case OPT_CACHE:
 		v = number(arg, 0, 1 << 20);
 		o->cache_mib = v;

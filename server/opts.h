@@ -7,6 +7,7 @@
 #include "lib/addr.h"
 #include "lib/cert.h"
 #include "lib/key.h"
+#include "lib/pack.h"
 #include "server/clients.h"
 
 #define SERVER_CONF	"/etc/rgpu/server.conf"
@@ -40,6 +41,7 @@ struct server_opts {
 	struct rgpu_cert_files tls; /* .cert NULL: keys only */
 	int grace_s, direct_grace_s, drain_s;
 	unsigned max_sessions, cache_mib;
+	enum rgpu_pack_mode compress;
 	struct client_limits client[CLIENTS_MAX];
 	unsigned nclients;
 	char worker_user[64];	       /* empty: the server's own */

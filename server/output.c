@@ -21,6 +21,7 @@ void output_destroy(struct output *o)
 {
 	output_forget_stage(o);
 	free(o->known);
+	rgpu_packer_free(&o->pack);
 	pthread_mutex_destroy(&o->lock);
 }
 
@@ -181,6 +182,24 @@ void output_known(struct worker *w, const uint64_t *hints, uint32_t n, bool all)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* Compressed, if that pays. */
+static bool stage_packed(struct srv_lane *lane, const struct rgpu_data *d, const void *bytes, uint32_t len)
+{
+	struct output *o = &lane->w->output;
+	struct rgpu_packed p = {.len = len, .type = RGPU_D_DATA};
+	uint32_t n = rgpu_pack(&o->pack, o->sent, bytes, len, o->pack.scratch, RGPU_PACK_ROOM, &p.how);
+
+	if (!n)
+		return false;
+	stage_frame(o, RGPU_D_PACKED, lane->channel, sizeof(p) + sizeof(*d) + n);
+	stage(o, &p, sizeof(p));
+	stage(o, d, sizeof(*d));
+	/* The scratch is its until all has gone: nothing is staged before. */
+	o->bulk = o->pack.scratch;
+	o->bulk_left = n;
+	return true;
+}
+
 /* The next bytes for the segments: at most one frame's worth, of one segment. */
 static void stage_data(struct srv_lane *lane, struct reply *r)
 {
@@ -198,6 +217,10 @@ static void stage_data(struct srv_lane *lane, struct reply *r)
 		n = RGPU_FRAME_BULK;
 	d.bo = r->seg[i].bo;
 	d.off = r->seg[i].off + skip;
+	if (stage_packed(lane, &d, r->recv + r->sent, n)) {
+		r->sent += n;
+		return;
+	}
 	stage_frame(o, RGPU_D_DATA, lane->channel, sizeof(d) + n);
 	stage(o, &d, sizeof(d));
 	o->bulk = r->recv + r->sent;

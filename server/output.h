@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rgpu_wire.h>
+#include "lib/pack.h"
 
 struct worker;
 struct srv_lane;
@@ -68,6 +69,8 @@ struct output {
 
 	unsigned grants; /* lanes with grant_due */
 	unsigned turn;	 /* the lane that is looked at first */
+
+	struct rgpu_packer pack;
 
 	uint64_t order;				/* last number given */
 	struct reply *order_head, **order_tail; /* numbered ones not yet sent, ascending */

@@ -109,7 +109,7 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	me.ident = m->ident;
 	me.ident.worker = getpid();
 	me.ident.lease = 1;
-	me.ident.flags |= WMSG_HAS_CACHE;
+	me.ident.flags |= WMSG_HAS_LINK;
 	me.device[me.ndevices++] = m->ident.device;
 	snprintf(me.socket, sizeof(me.socket), "%s", m->open.socket);
 	worker_retire(&me.w, me.ident.lease);
@@ -156,7 +156,7 @@ static bool serve(int sock)
 		return true;
 	if (err)
 		return false;
-	if (fd >= 0 && m.type != W_CONN && m.type != W_CACHE)
+	if (fd >= 0 && m.type != W_CONN && m.type != W_LINK)
 		close(fd);
 	switch (m.type) {
 	case W_IDENT:
@@ -175,7 +175,8 @@ static bool serve(int sock)
 			worker_connect(&me.w, fd, m.conn.lease, m.conn.plain ? NULL : m.conn.psk);
 		OPENSSL_cleanse(m.conn.psk, sizeof(m.conn.psk));
 		return true;
-	case W_CACHE:
+	case W_LINK:
+		worker_compress(&me.w, m.link.compress);
 		if (fd >= 0)
 			cache_use(&me.w, fd);
 		return true;

@@ -213,18 +213,20 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 	return -m->err;
 }
 
-void registry_lend_store(struct registry *r, struct ses *s)
+void registry_tell_link(struct registry *r, struct ses *s)
 {
+	struct wmsg *m = s->ident.flags & WMSG_HAS_LINK ? calloc(1, sizeof(*m)) : NULL;
 	char client[STORE_NAME_MAX];
-	struct wmsg *m;
-	int sv[2];
+	int sv[2] = {-1, -1};
 
-	if (!r->store || !(s->ident.flags & WMSG_HAS_CACHE))
+	if (!m)
 		return;
-	m = calloc(1, sizeof(*m));
-	if (m && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv)) {
-		m->type = W_CACHE;
-		wmsg_send(s->sock, m, sv[1]); /* lost: the other end closes, too */
+	m->type = W_LINK;
+	m->link.compress = r->opts->compress;
+	if (r->store && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+		sv[0] = sv[1] = -1;
+	wmsg_send(s->sock, m, sv[1]); /* lost: the other end closes, too */
+	if (sv[0] >= 0) {
 		close(sv[1]);
 		/* A key's id and a certificate's name may be the same word. */
 		snprintf(client, sizeof(client), "%s %s", registry_proof(s->ident.proof), s->ident.key_id);
@@ -289,7 +291,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 		err = registry_ask(s, m, OPEN_MS, why);
 		if (!err) {
 			s->ident = m->ident;
-			registry_lend_store(r, s);
+			registry_tell_link(r, s);
 		}
 	}
 	if (err) {

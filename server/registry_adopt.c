@@ -73,7 +73,7 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 	s->cert = s->ident.cert;
 	s->state = SES_LIVE;
 	s->open = true;
-	registry_lend_store(r, s);
+	registry_tell_link(r, s);
 	registry_list(r, s);
 	rgpu_note("session adopted: sid %.8s %s %s uid %u pid %u comm \"%s\" device %u, worker %d", strrchr(s->path, '/') + 1,
 		  registry_proof(s->proof), s->ident.key_id, s->ident.uid, s->ident.pid, s->ident.comm, s->ident.device,

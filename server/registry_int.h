@@ -23,8 +23,8 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
  */
 void registry_busy(struct registry *r, uint32_t busy[DEVICES_MAX]);
 
-/* Gives its worker a way to the store, if both know of one. The session's lock is held, or nobody else has it. */
-void registry_lend_store(struct registry *r, struct ses *s);
+/* Tells its worker how the link is to be, with a way to the store. The session's lock is held, or nobody else has it. */
+void registry_tell_link(struct registry *r, struct ses *s);
 
 struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LEN]); /* two references; not listed yet */
 void registry_list(struct registry *r, struct ses *s);				     /* takes one */

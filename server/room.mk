@@ -17,7 +17,7 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 	ar rcs $@ $^
 
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
-SERVER_TESTS := stamps cache lanes resume hostile process confine
+SERVER_TESTS := stamps cache packed lanes resume hostile process confine
 
 # The API code: hand-written here, generated in api's room. Without it there is no server yet.
 ifneq ($(SERVER_API_SRC),)

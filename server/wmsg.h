@@ -24,7 +24,7 @@ enum wmsg_type {
 	W_RESULT, /* err (0 or a positive errno), text, and what was asked for */
 	W_GONE,	  /* unasked, the last word: err, text, stats */
 	/* Listener to worker, without an answer. */
-	W_CACHE = 64, /* with a socket to the listener's store (cache_msg.h); only to workers that have WMSG_HAS_CACHE */
+	W_LINK = 64, /* link; with a socket to the listener's store (cache_msg.h), if it has one; only to workers that have WMSG_HAS_LINK */
 };
 
 /* How a client proved who it is. */
@@ -34,7 +34,7 @@ enum proof {
 	PROOF_NONE, /* it is RGPU_PLAIN_NAME */
 };
 
-#define WMSG_HAS_CACHE (1u << 31) /* in the flags of the ident that a worker answers */
+#define WMSG_HAS_LINK (1u << 31) /* in the flags of the ident that a worker answers */
 
 /* Who a session belongs to. The worker keeps it, so a new listener learns it from there. */
 struct wmsg_ident {
@@ -72,6 +72,9 @@ struct wmsg {
 			uint8_t psk[RGPU_KEY_LEN];
 		} conn;
 		struct rgpu_join join;
+		struct {
+			uint32_t compress; /* enum rgpu_pack_mode */
+		} link;
 		struct {
 			uint64_t records, fences;
 			uint32_t ndevices;

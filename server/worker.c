@@ -50,6 +50,7 @@ int worker_init(struct worker *w, struct srv_session *session, bool direct, cons
 	pthread_mutex_init(&w->end_lock, NULL);
 	output_init(&w->output);
 	cache_init(&w->cache);
+	worker_compress(w, RGPU_PACK_AUTO);
 	return pending_init(w);
 }
 
@@ -66,6 +67,8 @@ void worker_destroy(struct worker *w)
 	pending_destroy(w);
 	worker_retire(w, 0);
 	cache_destroy(&w->cache);
+	rgpu_packer_free(&w->unpack);
+	free(w->input.packed);
 	if (w->output.next_fd >= 0)
 		close(w->output.next_fd);
 	output_destroy(&w->output);
@@ -74,6 +77,13 @@ void worker_destroy(struct worker *w)
 	pthread_mutex_destroy(&w->input_lock);
 	close(w->epoll_fd);
 	close(w->wake_fd);
+}
+
+void worker_compress(struct worker *w, enum rgpu_pack_mode mode)
+{
+	pthread_mutex_lock(&w->output.lock);
+	w->compress = mode;
+	pthread_mutex_unlock(&w->output.lock);
 }
 
 void worker_kick(struct worker *w)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
+#include "lib/pack.h"
 #include "server/cache.h"
 #include "server/dispatch.h"
 #include "server/input.h"
@@ -54,10 +55,12 @@ struct worker {
 	struct srv_session *session;
 	struct worker_times times;
 	bool direct;
+	_Atomic int compress; /* enum rgpu_pack_mode */
 
 	struct stamps stamps;
 	struct pending pending;
 	struct output output;
+	struct rgpu_packer unpack; /* the reader's: input_lock */
 	struct cache cache;
 
 	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of armed_… */
@@ -107,6 +110,9 @@ void worker_connect(struct worker *w, int fd, uint32_t lease, const uint8_t psk[
 /* Cuts the connection off and makes @lease the only one that may connect. Nothing of the old one is read or sent afterwards. Any
  * thread. */
 void worker_retire(struct worker *w, uint32_t lease);
+
+/* Whether frames may be compressed, from the next connection on. Any thread. */
+void worker_compress(struct worker *w, enum rgpu_pack_mode mode);
 
 void worker_kick(struct worker *w); /* wakes the I/O thread */
 

@@ -32,6 +32,7 @@ struct direct {
 	struct rgpu_auth auth;
 	struct rgpu_ctl *ctl;
 	struct rgpu_devices devices;
+	enum rgpu_pack_mode compress;
 	struct rgpu_relay *relay;
 	struct rgpu_start start;
 	uint8_t greeting[RGPU_CONTROL_MAX];
@@ -320,6 +321,8 @@ static int direct_start(struct rgpu_transport *t, const unsigned *dev, unsigned 
 		d->relay = rgpu_relay_new(&relay_ops, d, &d->server, -1);
 		if (!d->relay)
 			err = rgpu_why(why, -ENOMEM, "no memory or descriptors for a session");
+		else
+			rgpu_relay_compress(d->relay, d->compress);
 	}
 	if (err)
 		return not_started(d, err, why);
@@ -515,7 +518,7 @@ static int read_devices(struct direct *d)
 int transport_direct_open(const char *server, struct rgpu_transport **out)
 {
 	static const char *const name[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA", "RGPU_AUTH"};
-	const char *text[RGPU_AUTH_SETTINGS];
+	const char *text[RGPU_AUTH_SETTINGS], *mode;
 	char why[RGPU_WHY_MAX];
 	struct direct *d;
 	int err;
@@ -534,6 +537,9 @@ int transport_direct_open(const char *server, struct rgpu_transport **out)
 	err = rgpu_addr_parse(server, false, &d->server, why);
 	if (err)
 		err = transport_why(err, "RGPU_SERVER: %s", why);
+	mode = getenv("RGPU_COMPRESS");
+	if (!err && mode && *mode && rgpu_pack_mode(mode, &d->compress, why))
+		err = transport_why(-EINVAL, "RGPU_COMPRESS: %s", why);
 	if (!err) {
 		err = rgpu_auth_load(text, name, &d->auth, why);
 		if (err)

@@ -132,10 +132,15 @@ enum rgpu_frame_type {
 	RGPU_D_REF = 0x2e1,    /* client: struct rgpu_ref, in the place of a PAYLOAD frame with these bytes */
 	RGPU_D_NEED = 0x2e2,   /* server: struct rgpu_need: a REF of that record names bytes that it does not keep any more */
 	RGPU_D_REWIND = 0x2e3, /* client: struct rgpu_need, the answer: that record and those after it follow again */
+
+	/* A frame whose body is compressed: struct rgpu_packed, for DATA its struct rgpu_data, then the compressed rest. */
+	RGPU_D_PACKED = 0x2e4,
 };
 
 /* Flags of ATTACH: what the client can; of ATTACHED: what of that is used on this connection. */
 #define RGPU_ATTACH_CACHE 0x0100
+#define RGPU_ATTACH_LZ4	  0x0200 /* PACKED frames may be LZ4 blocks */
+#define RGPU_ATTACH_ZSTD  0x0400 /* … Zstandard frames */
 
 #define RGPU_KNOWN_ALL 1
 
@@ -370,6 +375,14 @@ struct rgpu_ref {
 struct rgpu_need {
 	__u64 seq;
 };
+
+/* The header of a PACKED frame has the channel and the flags of the frame that it stands for: RECORDS, PAYLOAD or DATA. */
+struct rgpu_packed {
+	__u32 len; /* of what comes of it, ≤ RGPU_PACKED_MAX */
+	__u16 type;
+	__u16 how; /* RGPU_ATTACH_LZ4, RGPU_ATTACH_ZSTD */
+};
+#define RGPU_PACKED_MAX (256u << 10)
 
 /* Operations of the relayed control ioctl. */
 enum rgpu_control_op {

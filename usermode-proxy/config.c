@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --check-config        tell what is wrong in the configuration, line by line, and end\n"
 	"  --ctl DEVICE          default /dev/rgpu-ctl\n"
 	"  --web PORT            a page and metrics at http://localhost:PORT/; 0 takes a free port\n"
+	"  --compress MODE       auto (default: where it pays), off, lz4 or zstd: of what goes over the link\n"
 	"  --foreground          stay in the foreground, which it always does\n"
 	"SIGHUP reads the configuration again; running programs go on.\n";
 
@@ -55,12 +56,13 @@ static int set(struct proxy_texts *t, const char *name, const char *value, bool 
 		  {"tls-cert", t->tls_cert, sizeof(t->tls_cert)},
 		  {"tls-key", t->tls_key, sizeof(t->tls_key)},
 		  {"tls-ca", t->tls_ca, sizeof(t->tls_ca)},
-		  {"auth", t->auth, sizeof(t->auth)}};
+		  {"auth", t->auth, sizeof(t->auth)},
+		  {"compress", t->compress, sizeof(t->compress)}};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (!strcmp(name, at[i].name))
 			return over || !*at[i].dst ? put(at[i].dst, at[i].room, value, name, why) : 0;
-	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, tls-cert, tls-key, tls-ca, auth, ctl and web", name);
+	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, tls-cert, tls-key, tls-ca, auth, ctl, web and compress", name);
 }
 
 /* The page's: a number, or nothing. */
@@ -77,6 +79,7 @@ static int conf_set(struct proxy_texts *t, const char *name, const char *value, 
 {
 	struct proxy_texts trial = *t;
 	struct rgpu_addr addr;
+	enum rgpu_pack_mode mode;
 	int web;
 	int err = set(&trial, name, value, false, why);
 
@@ -84,6 +87,8 @@ static int conf_set(struct proxy_texts *t, const char *name, const char *value, 
 		err = rgpu_addr_parse(value, false, &addr, why);
 	if (!err && !strcmp(name, "web"))
 		err = port(value, &web, why);
+	if (!err && !strcmp(name, "compress"))
+		err = rgpu_pack_mode(value, &mode, why);
 	if (!err)
 		*t = trial;
 	return err;
@@ -159,6 +164,10 @@ static int take(const struct proxy_texts *t, struct proxy_config *out, char why[
 	err = port(t->web, &out->web, why);
 	if (err)
 		return err;
+	out->compress = RGPU_PACK_AUTO;
+	err = *t->compress ? rgpu_pack_mode(t->compress, &out->compress, why) : 0;
+	if (err)
+		return err;
 	strcpy(out->ctl, *t->ctl ? t->ctl : "/dev/rgpu-ctl");
 	err = rgpu_auth_load(auth, proxy_auth_names, &out->auth, why);
 	return err ? err : rgpu_auth_fits(&out->auth, &out->server, why);
@@ -173,10 +182,11 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'V'},
 		{"check-config", no_argument, NULL, 'C'}, {"tls-cert", required_argument, NULL, 't'},
 		{"tls-key", required_argument, NULL, 'T'}, {"tls-ca", required_argument, NULL, 'a'},
-		{"auth", required_argument, NULL, 'A'},  {NULL, 0, NULL, 0},
+		{"auth", required_argument, NULL, 'A'},	  {"compress", required_argument, NULL, 'z'},
+		{NULL, 0, NULL, 0},
 	};
 	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web",
-					    ['t'] = "tls-cert", ['T'] = "tls-key", ['a'] = "tls-ca", ['A'] = "auth"};
+					    ['t'] = "tls-cert", ['T'] = "tls-key", ['a'] = "tls-ca", ['A'] = "auth", ['z'] = "compress"};
 	const char *file = NULL;
 	bool check_only = false;
 	struct proxy_texts t = {0};
@@ -194,6 +204,7 @@ int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_
 		case 'T':
 		case 'a':
 		case 'A':
+		case 'z':
 			err = set(&t, names[c], optarg, true, why);
 			break;
 		case 'c':

@@ -5,6 +5,7 @@
 
 #include "lib/addr.h"
 #include "lib/auth.h"
+#include "lib/pack.h"
 
 #define PROXY_CONF "/etc/rgpu/proxy.conf"
 #define PROXY_USER "rgpu-proxy" /* whom the unit runs it as */
@@ -16,12 +17,13 @@ struct proxy_config {
 	struct rgpu_auth auth;
 	char ctl[256]; /* /dev/rgpu-ctl */
 	int web;       /* port of the page on loopback, WEB_OFF */
+	enum rgpu_pack_mode compress;
 };
 
 /* The settings as they are written; empty: not there. */
 struct proxy_texts {
 	char server[300], key[300], ctl[256], web[8];
-	char tls_cert[300], tls_key[300], tls_ca[300], auth[16];
+	char tls_cert[300], tls_key[300], tls_ca[300], auth[16], compress[8];
 };
 
 /* Of them, how the proxy proves itself; see lib/auth.h. */

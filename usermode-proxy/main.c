@@ -17,6 +17,7 @@
 #include "usermode-proxy/config.h"
 #include "usermode-proxy/devices.h"
 #include "usermode-proxy/requests.h"
+#include "usermode-proxy/session.h"
 #include "usermode-proxy/view.h"
 
 #define AGENT	      "rgpu-proxy " RGPU_VERSION
@@ -190,6 +191,7 @@ static int run(const struct proxy_config *cfg, char **argv, char why[RGPU_WHY_MA
 	struct rgpu_ctl *ctl;
 
 	rq.server = cfg->server;
+	session_compress(cfg->compress);
 	raise_fd_limit();
 	rq.pool = pool_new(&cfg->server, &cfg->auth, AGENT);
 	ctl = rgpu_ctl_new(&cfg->server, &cfg->auth, AGENT);

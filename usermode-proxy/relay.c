@@ -478,6 +478,7 @@ void rgpu_relay_free(struct rgpu_relay *r, bool bye)
 	relay_chan_free_all(r);
 	relay_bo_sweep(r, true);
 	relay_known_clear(r);
+	rgpu_packer_free(&r->pack);
 	rgpu_link_free(r->link);
 	if (r->poke_fd >= 0)
 		close(r->poke_fd);
@@ -499,11 +500,18 @@ void rgpu_relay_forked(struct rgpu_relay *r)
 	close(r->rx_fd);
 }
 
+void rgpu_relay_compress(struct rgpu_relay *r, enum rgpu_pack_mode mode)
+{
+	rgpu_packer_init(&r->pack, mode);
+}
+
 void rgpu_relay_counters(struct rgpu_relay *r, struct rgpu_relay_counters *out)
 {
 	pthread_mutex_lock(&r->lock);
 	*out = r->count;
 	out->known = r->known.n;
+	out->pack_in = r->pack.in;
+	out->pack_out = r->pack.out;
 	while (relay_unlock(r))
 		;
 }

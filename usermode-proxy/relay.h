@@ -8,6 +8,7 @@
 #include <linux/rgpu.h>
 #include <rgpu_wire.h>
 #include "lib/addr.h"
+#include "lib/pack.h"
 #include "lib/why.h"
 #include "usermode-proxy/control.h"
 
@@ -59,6 +60,9 @@ struct rgpu_relay_ops {
  */
 struct rgpu_relay *rgpu_relay_new(const struct rgpu_relay_ops *ops, void *arg, const struct rgpu_addr *server, int event_fd);
 
+/* Whether frames may be compressed: before the first connection. */
+void rgpu_relay_compress(struct rgpu_relay *r, enum rgpu_pack_mode mode);
+
 /* Connects with a lease and attaches. Blocks for at most about 20 s. live() is not called. Before rgpu_relay_run(). */
 int rgpu_relay_attach(struct rgpu_relay *r, const struct rgpu_lease *lease, char why[RGPU_WHY_MAX]);
 
@@ -98,6 +102,7 @@ struct rgpu_relay_counters {
 	uint64_t named, saved_bytes; /* blocks that the server had, and their bytes */
 	uint64_t known;		     /* blocks that it is known to have now */
 	uint64_t needed;	     /* it had one no more: a round trip */
+	uint64_t pack_in, pack_out;  /* bytes that were compressed for sending, and what became of them */
 };
 void rgpu_relay_counters(struct rgpu_relay *r, struct rgpu_relay_counters *out);
 

@@ -107,7 +107,7 @@ int relay_attach(struct rgpu_relay *r, struct rgpu_link *link, char why[RGPU_WHY
 	n = named(r, x->asked);
 	pthread_mutex_unlock(&r->lock);
 
-	len = rgpu_link_send_flagged(link, RGPU_D_ATTACH, RGPU_ATTACH_CACHE, x->asked, n * sizeof(x->asked[0]), STEP_MS);
+	len = rgpu_link_send_flagged(link, RGPU_D_ATTACH, RGPU_ATTACH_CACHE | rgpu_pack_flags(r->pack.mode), x->asked, n * sizeof(x->asked[0]), STEP_MS);
 	if (!len)
 		len = rgpu_link_recv_frame(link, &f, x->got, sizeof(x->got) + sizeof(x->bye), STEP_MS);
 	if (len < 0)
@@ -132,6 +132,7 @@ int relay_attach(struct rgpu_relay *r, struct rgpu_link *link, char why[RGPU_WHY
 	} else {
 		r->link = link;
 		r->cached = f.flags & RGPU_ATTACH_CACHE;
+		rgpu_packer_begin(&r->pack, rgpu_link_fd(link), f.flags);
 		__atomic_store_n(&r->fd, rgpu_link_fd(link), __ATOMIC_RELAXED);
 		r->lost_at = r->pinged_at = 0;
 		r->heard_at = rgpu_now_ns();

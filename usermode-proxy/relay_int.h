@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "lib/link.h"
+#include "lib/pack.h"
 #include "usermode-proxy/relay.h"
 
 #define STAGE_SIZE  (384u << 10) /* small frames on their way into the link */
@@ -126,6 +127,7 @@ struct rgpu_relay {
 	uint64_t name_after;	  /* sent_bytes from which on blocks are named again */
 	unsigned in_vain;	  /* blocks named that were gone, on this connection */
 	struct known known;
+	struct rgpu_packer pack;
 	bool ack_lazy;	  /* some channel has something to acknowledge, not urgently */
 	bool poll_credit; /* some channel waits for the program to read its CQ: look again soon */
 	bool blocked;	  /* the socket took no more */

@@ -266,6 +266,45 @@ static int on_channel_frame(struct rgpu_relay *r, const struct rgpu_frame *f, co
 	return on_replies(r, c, buf, f->len);
 }
 
+/* A word that the program may be polling is there at once, or not yet. */
+static void put(void *to, const void *from, uint32_t n)
+{
+	uint64_t word;
+
+	if (n == sizeof(word) && !((uintptr_t)to % sizeof(word))) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
+	} else {
+		memcpy(to, from, n);
+	}
+}
+
+/* Compressed DATA: its bytes by way of memory of our own, as the program could change what lies in its. */
+static int on_packed(struct rgpu_relay *r, const struct rgpu_frame *f, const uint8_t *buf)
+{
+	struct chan *c = relay_chan(r, f->channel);
+	struct rgpu_packed p;
+	struct rgpu_data d;
+	uint32_t head = sizeof(p) + sizeof(d);
+	int err;
+
+	if (f->len <= head || !c)
+		return relay_fail(r, -EPROTO, "the server sent a PACKED frame of %u bytes for channel %u", f->len, f->channel);
+	memcpy(&p, buf, sizeof(p));
+	memcpy(&d, buf + sizeof(p), sizeof(d));
+	if (p.type != RGPU_D_DATA || !p.len || p.len > RGPU_PACKED_MAX)
+		return relay_fail(r, -EPROTO, "the server sent a PACKED frame of type %u and %u bytes", p.type, p.len);
+	if (!rgpu_unpack(&r->pack, p.how, buf + head, f->len - head, r->pack.scratch, p.len))
+		return relay_fail(r, -EPROTO, "the server sent a PACKED frame that is damaged");
+	err = begin_data(r, c, &d, p.len);
+	if (err)
+		return err;
+	if (r->data)
+		put(r->data, r->pack.scratch, p.len);
+	moved_data(r, p.len);
+	return 0;
+}
+
 static int on_frame(struct rgpu_relay *r, const struct rgpu_frame *f, const uint8_t *buf)
 {
 	switch (f->type) {
@@ -285,22 +324,11 @@ static int on_frame(struct rgpu_relay *r, const struct rgpu_frame *f, const uint
 		return 0; /* any bytes are a sign of life */
 	case RGPU_D_BYE:
 		return on_bye(r, buf, f->len);
+	case RGPU_D_PACKED:
+		return on_packed(r, f, buf);
 	}
 	return relay_fail(r, -EPROTO, "the server sent frame type %u, which this version (protocol %d.%d) does not know", f->type,
 			  RGPU_WIRE_MAJOR, RGPU_WIRE_MINOR);
-}
-
-/* A word that the program may be polling is there at once, or not yet. */
-static void put(void *to, const void *from, uint32_t n)
-{
-	uint64_t word;
-
-	if (n == sizeof(word) && !((uintptr_t)to % sizeof(word))) {
-		memcpy(&word, from, sizeof(word));
-		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
-	} else {
-		memcpy(to, from, n);
-	}
 }
 
 /* The frames that lie whole in the buffer, and the beginning of a DATA frame. */

@@ -190,7 +190,9 @@ static int take_record(struct rgpu_relay *r, struct chan *c, uint8_t *dst, bool 
 static bool stage_records(struct rgpu_relay *r, struct chan *c)
 {
 	struct rgpu_frame hdr = {.type = RGPU_D_RECORDS, .channel = c->id, .flags = c->ahead_mib};
+	struct rgpu_packed packed = {.type = RGPU_D_RECORDS};
 	bool last = false;
+	uint32_t n;
 
 	while (!last && c->sent < c->allowed && hdr.len < RECORDS_MAX) {
 		int n = take_record(r, c, r->stage + r->stage_len + sizeof(hdr) + hdr.len, &last);
@@ -203,9 +205,52 @@ static bool stage_records(struct rgpu_relay *r, struct chan *c)
 	}
 	if (!hdr.len)
 		return false;
+	packed.len = hdr.len;
+	n = rgpu_pack(&r->pack, r->count.sent_bytes, r->stage + r->stage_len + sizeof(hdr), hdr.len, r->pack.scratch, RGPU_PACK_ROOM, &packed.how);
+	if (n) {
+		hdr.type = RGPU_D_PACKED;
+		hdr.len = sizeof(packed) + n;
+		memcpy(r->stage + r->stage_len + sizeof(hdr), &packed, sizeof(packed));
+		memcpy(r->stage + r->stage_len + sizeof(hdr) + sizeof(packed), r->pack.scratch, n);
+	}
 	memcpy(r->stage + r->stage_len, &hdr, sizeof(hdr));
 	r->stage_len += sizeof(hdr) + hdr.len;
 	return true;
+}
+
+/* The frame, compressed, if that makes it smaller and pays. */
+static bool stage_packed(struct rgpu_relay *r, const struct rgpu_frame *f, const void *body)
+{
+	struct rgpu_packed p = {.len = f->len, .type = f->type};
+	struct rgpu_frame hdr = *f;
+	uint8_t *to = r->stage + r->stage_len + sizeof(hdr) + sizeof(p);
+	uint32_t n = rgpu_pack(&r->pack, r->count.sent_bytes, body, f->len, to, STAGE_SIZE - r->stage_len - sizeof(hdr) - sizeof(p), &p.how);
+
+	if (!n)
+		return false;
+	hdr.type = RGPU_D_PACKED;
+	hdr.len = sizeof(p) + n;
+	memcpy(r->stage + r->stage_len, &hdr, sizeof(hdr));
+	memcpy(r->stage + r->stage_len + sizeof(hdr), &p, sizeof(p));
+	r->stage_len += sizeof(hdr) + hdr.len;
+	return true;
+}
+
+/* As it lies, if it is long. */
+static void stage_plain(struct rgpu_relay *r, const struct rgpu_frame *hdr, const uint8_t *from, struct relay_bo *bo)
+{
+	memcpy(r->stage + r->stage_len, hdr, sizeof(*hdr));
+	r->stage_len += sizeof(*hdr);
+	if (hdr->len <= BULK_MIN) {
+		memcpy(r->stage + r->stage_len, from, hdr->len);
+		r->stage_len += hdr->len;
+	} else {
+		r->bulk_at = r->stage_len;
+		r->bulk = from;
+		r->bulk_len = hdr->len;
+		r->bulk_bo = bo;
+		bo->users++;
+	}
 }
 
 /* The next piece of the payload of one channel, behind what is staged. */
@@ -226,18 +271,10 @@ static bool stage_payload(struct rgpu_relay *r, struct chan *c)
 		from = (const uint8_t *)&ref;
 		r->hashed += len;
 	}
-	memcpy(r->stage + r->stage_len, &hdr, sizeof(hdr));
-	r->stage_len += sizeof(hdr);
-	if (hdr.len <= BULK_MIN) {
-		memcpy(r->stage + r->stage_len, from, hdr.len);
-		r->stage_len += hdr.len;
-	} else {
-		r->bulk_at = r->stage_len;
-		r->bulk = from;
-		r->bulk_len = hdr.len;
-		r->bulk_bo = bo;
-		bo->users++;
-	}
+	if (hdr.type == RGPU_D_PAYLOAD && stage_packed(r, &hdr, from))
+		r->hashed += len;
+	else
+		stage_plain(r, &hdr, from, bo);
 	c->pay.done += len;
 	if (c->pay.done == c->pay.seg[c->pay.cur].len) {
 		relay_bo_put(r, bo);

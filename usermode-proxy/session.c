@@ -14,6 +14,13 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session *table;
 
+static enum rgpu_pack_mode compress; /* before any session */
+
+void session_compress(enum rgpu_pack_mode mode)
+{
+	compress = mode;
+}
+
 void session_add(struct session *s)
 {
 	pthread_mutex_lock(&table_lock);
@@ -250,6 +257,8 @@ struct session *session_new(int ctl_fd, uint64_t id, const struct session_cookie
 	s->fd = arg.fd;
 	if (!(cookie->flags & SESSION_OBSERVER)) {
 		s->relay = rgpu_relay_new(&ops, s, server, s->fd);
+		if (s->relay)
+			rgpu_relay_compress(s->relay, compress);
 		if (!s->relay) {
 			rgpu_why(why, *err, "no memory or descriptors for a session");
 			close(s->fd);

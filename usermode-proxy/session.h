@@ -46,6 +46,9 @@ void session_each(void (*fn)(const struct session *s, void *arg), void *arg);
 void session_free(struct session *s, bool bye);
 
 /* Tells the kernel. reason: 0 LIVE, else FAILED. */
+/* How the links of sessions that are made from now on are compressed. */
+void session_compress(enum rgpu_pack_mode mode);
+
 void session_set(struct session *s, int reason);
 
 #endif

@@ -82,6 +82,8 @@ static void carried(const struct session *s, void *arg)
 		w->saved_bytes = c.saved_bytes;
 		w->needed = c.needed;
 		w->known = c.known;
+		w->pack_in = c.pack_in;
+		w->pack_out = c.pack_out;
 	}
 }
 

@@ -80,6 +80,21 @@ for n, bad in enumerate([ref(zeros), sum64(1) + ref(zeros, 65535), sum64(1) + re
                          sum64(1) + frame(REF, 2, b'short'), frame(REWIND, 2, b'1')]):
     put('frames', f'cache-bad{n}', one(attach + bad))
 
+# Compressed frames: an LZ4 block of literals alone, and one that goes on and on.
+PACKED, LZ4 = 0x2e4, 0x200
+literals = lambda b: (bytes([len(b) << 4]) if len(b) < 15 else b'\xf0' + bytes([len(b) - 15])) + b
+packed = lambda ch, kind, n, b, how=LZ4: frame(PACKED, ch, struct.pack('<IHH', n, kind, how) + b)
+attach = frame(ATTACH, 0, flags=0x600)
+head = rec(SUM, 1, segs=[(1, 1, 0, 300)])
+run = b'\x1fx\x01\x00' + bytes([255, 11]) + literals(b'yyyyy')  # x, a match of 285, then 5
+put('frames', 'packed-payload', one(attach + frame(RECORDS, 2, head) + packed(2, PAYLOAD, 100, literals(b'p' * 100)) + packed(2, PAYLOAD, 200, literals(b'q' * 200)) + rest))
+put('frames', 'packed-records', one(attach + packed(2, RECORDS, len(head), literals(head)) + frame(PAYLOAD, 2, b'u' * 300) + rest))
+put('frames', 'packed-run', one(attach + frame(RECORDS, 2, head) + packed(2, PAYLOAD, 291, run) + rest))
+for n, bad in enumerate([packed(2, PAYLOAD, 9, b'x'), packed(2, ACK, 16, literals(b'a' * 16)), frame(PACKED, 0, b'1'), packed(2, RECORDS, 64, b'\x00', 0x400),
+                         frame(RECORDS, 2, head) + packed(2, PAYLOAD, 300, run), frame(RECORDS, 2, head) + packed(2, PAYLOAD, 1 << 20, run)]):
+    put('frames', f'packed-bad{n}', one(attach + bad))
+put('frames', 'packed-off', one(frame(ATTACH, 0) + packed(2, RECORDS, len(head), literals(head))))
+
 # Requests of a control connection.
 magic = int(os.environ['MAGIC'], 0)
 hello = frame(1, 0, struct.pack('<IHHQ64s', magic, 1, 0, 0, b'a client'))
@@ -119,6 +134,13 @@ put('relay', 'cache', b'\x03' + known + need(0, 6) + known + need(1, 6) + answer
 for n, bad in enumerate([frame(KNOWN, 0, b'1'), need(0, 9), need(0, 0), need(0, 6) * 2, frame(NEED, 0, b'1'), need(7, 1)]):
     put('relay', f'cache-bad{n}', b'\xff' + bad)
     put('relay', f'cache-off{n}', b'\xfd' + bad)
+
+data = struct.pack('<QIIQ', 1, 1, 0, 100)
+down = lambda b, n: frame(PACKED, 0, struct.pack('<IHH', n, DATA, LZ4) + data + b)
+put('relay', 'packed', b'\0' + frame(ATTACHED, 0, flags=0x600) + down(literals(b'd' * 100), 100) + down(run, 291) + answers)
+for n, bad in enumerate([down(b'x', 9), down(run, 290), down(run, 1 << 20), frame(PACKED, 9, b'1' * 40), frame(PACKED, 0, b'1'),
+                         frame(PACKED, 0, struct.pack('<IHH', 9, 1, LZ4) + data + b'1')]):
+    put('relay', f'packed-bad{n}', b'\0' + frame(ATTACHED, 0, flags=0x600) + bad)
 
 # Handshakes: raw bytes to either end, and changes in between (way and offset, xor).
 put('handshake', 'raw-server', b'\1GET / HTTP/1.0\r\n\r\n')
