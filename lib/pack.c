@@ -12,12 +12,12 @@
 #include "lib/clock.h"
 #include "lib/pack.h"
 
-#define LEVEL	 1		       /* of zstd: the higher ones are for slower links than GPUs are lent over */
-#define LOOK_NS	 (10 * 1000000ll)      /* of a busy link at least are measured at once */
-#define WAITS_MIN (64 << 10)	       /* bytes in the socket of a link that is busy */
-#define GAIN	 0.9		       /* it must come to less than this of the time without */
-#define SKIP_MAX 32u
-#define OTHER	 16u		       /* every so many frames are compressed the other way, to see */
+#define LEVEL	       1		/* of zstd: the higher ones are for slower links than GPUs are lent over */
+#define LOOK_NS	       (10 * 1000000ll) /* of a busy link at least are measured at once */
+#define WAITS_MIN      (64 << 10)	/* bytes in the socket of a link that is busy */
+#define GAIN	       0.9		/* it must come to less than this of the time without */
+#define SKIP_MAX       32u
+#define OTHER	       16u /* every so many frames are compressed the other way, to see */
 #define NEW(old, seen) ((old) + ((seen) - (old)) / 4)
 
 static const char *const names[] = {"auto", "off", "lz4", "zstd"};
@@ -92,12 +92,16 @@ void rgpu_packer_free(struct rgpu_packer *p)
 }
 
 /* What the link carries is seen while it has more than it can carry at once: by how much of that is gone after a while. */
-static void look(struct rgpu_packer *p, uint64_t sent)
+void rgpu_packer_look(struct rgpu_packer *p, uint64_t sent)
 {
-	int64_t now = rgpu_now_ns(), took = now - p->looked_at;
+	int64_t now, took;
 	uint64_t gone;
 	int waits = 0;
 
+	if (!p->flags || p->mode != RGPU_PACK_AUTO)
+		return;
+	now = rgpu_now_ns();
+	took = now - p->looked_at;
 	if (took < LOOK_NS)
 		return;
 	if (ioctl(p->fd, SIOCOUTQ, &waits) || waits < WAITS_MIN) {
@@ -154,8 +158,7 @@ uint32_t rgpu_pack(struct rgpu_packer *p, uint64_t sent, const void *from, uint3
 
 	if (!p->flags || len < RGPU_PACK_MIN)
 		return 0;
-	if (p->mode == RGPU_PACK_AUTO)
-		look(p, sent);
+	rgpu_packer_look(p, sent);
 	if (p->skip) {
 		p->skip--;
 		return 0;

@@ -38,7 +38,7 @@ struct rgpu_packer {
 	int fd;
 	double rate;
 	int64_t looked_at;
-	uint64_t gone; /* bytes sent less those that waited, then; 0: none did */
+	uint64_t gone;	  /* bytes sent less those that waited, then; 0: none did */
 	uint64_t in, out; /* bytes that were compressed, and what became of them */
 };
 
@@ -49,9 +49,12 @@ void rgpu_packer_init(struct rgpu_packer *p, enum rgpu_pack_mode mode);
 int rgpu_packer_begin(struct rgpu_packer *p, int fd, uint16_t flags);
 void rgpu_packer_free(struct rgpu_packer *p);
 
+/* Now and then while something may wait in the socket: @sent bytes were given to the link so far. */
+void rgpu_packer_look(struct rgpu_packer *p, uint64_t sent);
+
 /*
  * Bytes of @to, into which the frame's body was compressed, and with what (RGPU_ATTACH_…); 0: send it as it is. @room bytes are
- * there; more than 15/16 of @len are never used. @sent bytes were given to the link so far.
+ * there; more than 15/16 of @len are never used. @sent as above.
  */
 uint32_t rgpu_pack(struct rgpu_packer *p, uint64_t sent, const void *from, uint32_t len, void *to, uint32_t room, uint16_t *how);
 

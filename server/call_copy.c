@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "lib/clock.h"
+#include "lib/half.h"
 #include "server/call_wait.h"
 
 #define STAY_NS 200000000ll
@@ -115,18 +116,11 @@ static CUresult move(const struct remote *r, void *host, uint64_t bytes, bool up
 	return CUDA_SUCCESS;
 }
 
-/* @head: bytes of the body before those that it has inlined. */
-static void up(struct srv_call *c, struct srv_ctx *x, const struct remote *to, uint64_t bytes, CUstream stream, uint32_t head,
-	       uint32_t inlined, bool sync)
+static void send_up(struct srv_call *c, struct srv_ctx *x, const struct remote *to, const void *src, uint64_t bytes,
+		    CUstream stream, bool sync)
 {
-	const uint8_t *src = inlined ? c->body + head : c->payload;
-	CUresult r;
+	CUresult r = move(to, (void *)src, bytes, true, stream);
 
-	if (inlined ? inlined != bytes || bytes > c->body_len - head : bytes != c->payload_len) {
-		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
-		return;
-	}
-	r = move(to, (void *)src, bytes, true, stream);
 	if (r) {
 		/* What is on its way already still reads. */
 		if (to->array)
@@ -138,6 +132,19 @@ static void up(struct srv_call *c, struct srv_ctx *x, const struct remote *to, u
 	wait_for_stream(c, x, stream, NULL, NULL);
 	if (sync)
 		stay(c);
+}
+
+/* @head: bytes of the body before those that it has inlined. */
+static void up(struct srv_call *c, struct srv_ctx *x, const struct remote *to, uint64_t bytes, CUstream stream, uint32_t head,
+	       uint32_t inlined, bool sync)
+{
+	const uint8_t *src = inlined ? c->body + head : c->payload;
+
+	if (inlined ? inlined != bytes || bytes > c->body_len - head : bytes != c->payload_len) {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	send_up(c, x, to, src, bytes, stream, sync);
 }
 
 void srv_H2D(struct srv_call *c)
@@ -152,6 +159,32 @@ void srv_H2D(struct srv_call *c)
 		return;
 	to.at = a.dst;
 	up(c, x, &to, a.bytes, stream, sizeof(a), a.inlined, a.sync);
+}
+
+/* Single precision that came as half. */
+void srv_H2D_HALF(struct srv_call *c)
+{
+	struct remote to = {0};
+	struct rec_H2D_HALF a;
+	struct srv_ctx *x;
+	void *stream;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
+	    !srv_range(c, a.dst, a.bytes) || !srv_enter(c, a.ctx))
+		return;
+	if (a.bytes % 4 || !c->payload_len || a.bytes / 2 != c->payload_len) {
+		srv_fail(c, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	/* As with an answer's bytes: it lives until the copy has run. Nothing of it is sent. */
+	c->recv = malloc(a.bytes);
+	if (!c->recv) {
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	rgpu_half_to(c->recv, c->payload, a.bytes / 4);
+	to.at = a.dst;
+	send_up(c, x, &to, c->recv, a.bytes, stream, a.sync);
 }
 
 void srv_H2A(struct srv_call *c)

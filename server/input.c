@@ -367,6 +367,7 @@ static bool ack(struct worker *w, struct srv_lane *lane, const struct rgpu_ack *
 		return true; /* closed meanwhile */
 	pthread_mutex_lock(&w->output.lock);
 	err = output_ack(lane, a->published);
+	rgpu_packer_look(&w->output.pack, w->output.sent);
 	if (a->allow > lane->cq_allow)
 		lane->cq_allow = a->allow;
 	pthread_mutex_unlock(&w->output.lock);

@@ -24,7 +24,8 @@ enum wmsg_type {
 	W_RESULT, /* err (0 or a positive errno), text, and what was asked for */
 	W_GONE,	  /* unasked, the last word: err, text, stats */
 	/* Listener to worker, without an answer. */
-	W_LINK = 64, /* link; with a socket to the listener's store (cache_msg.h), if it has one; only to workers that have WMSG_HAS_LINK */
+	W_LINK = 64, /* link; with a socket to the listener's store (cache_msg.h), if it has one; only to workers that have
+			WMSG_HAS_LINK */
 };
 
 /* How a client proved who it is. */

@@ -3,7 +3,11 @@
  */
 #include "shim/copy.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include "lib/half.h"
+#include "lib/log.h"
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/ctx.h"
@@ -74,6 +78,19 @@ static uint64_t piece_of(struct rgpu_call *c, uint64_t bytes, uint64_t most)
 enum wait { WAIT_ASYNC, WAIT_NOT, WAIT_ANSWER };
 
 /* Returns where inlined bytes go. */
+static void *begin_half(struct rgpu_call *c, enum wait w, struct remote dst, uint64_t bytes, uint64_t stream)
+{
+	struct rec_H2D_HALF *b;
+
+	c->mute = false;
+	c->op = OP_H2D_HALF;
+	b = rgpu_begin(c, w == WAIT_ANSWER ? RGPU_REC_FENCE : 0, 1, sizeof(*b));
+	if (b)
+		*b = (struct rec_H2D_HALF){
+			.ctx = c->ctx, .dst = dst.at, .bytes = bytes, .hStream = stream, .sync = w == WAIT_NOT};
+	return b;
+}
+
 static void *begin_up(struct rgpu_call *c, enum wait w, unsigned nseg, struct remote dst, uint64_t bytes, uint64_t stream,
 		      uint32_t inlined)
 {
@@ -150,8 +167,9 @@ static int up_pinned(struct rgpu_call *c, struct remote dst, uint32_t bo, uint64
 	}
 }
 
+/* @half: they are single precision, and travel as half. */
 static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src, uint64_t bytes, uint64_t stream, enum wait w,
-		     struct progress *p)
+		     bool half, struct progress *p)
 {
 	uint64_t piece = piece_of(c, bytes, PIECE_UP);
 
@@ -166,12 +184,17 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 		slot = l && staging_slots(l, &r) ? staging_slot(l, &r) : NULL;
 		if (!slot)
 			return r;
-		memcpy(slot->mem, src, n);
+		if (half)
+			rgpu_half_from(slot->mem, src, n / 4);
+		else
+			memcpy(slot->mem, src, n);
 		if (l->progress)
 			progress_look(l);
-		if (!begin_up(c, n == bytes ? w : WAIT_ASYNC, 1, dst, n, stream, 0))
+		if (half ? !begin_half(c, n == bytes ? w : WAIT_ASYNC, dst, n, stream)
+			 : !begin_up(c, n == bytes ? w : WAIT_ASYNC, 1, dst, n, stream, 0))
 			return c->status;
-		*rgpu_segs(c) = (struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = n};
+		*rgpu_segs(c) =
+			(struct rgpu_seg){.bo = slot->bo, .dir = RGPU_SEG_SEND, .off = slot->off, .len = half ? n / 2 : n};
 		slot->seq = l->seq + 1;
 		if (n == bytes)
 			return end_up(c, w);
@@ -180,6 +203,30 @@ static int up_staged(struct rgpu_call *c, struct remote dst, const uint8_t *src,
 		src += n;
 		bytes -= n;
 	}
+}
+
+/* Whether the program wants its single precision to travel as half: said once. */
+static bool half_uploads;
+
+static void read_half_uploads(void)
+{
+	const char *s = getenv("RGPU_FP16_UPLOADS");
+
+	if (!s || !*s || !strcmp(s, "0"))
+		return;
+	half_uploads = !strcmp(s, "1");
+	if (half_uploads)
+		rgpu_warn("copies of more than 32 KiB to the device are rounded to half precision on their way "
+			  "(RGPU_FP16_UPLOADS=1)");
+	else
+		rgpu_err("RGPU_FP16_UPLOADS=%.20s is not understood, and nothing is rounded; 1 would", s);
+}
+
+void copy_begin(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_half_uploads);
 }
 
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
@@ -218,8 +265,10 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
 	if (bytes <= INLINE_UP)
 		r = up_inline(c, dst, src, bytes, stream, w);
+	else if (half_uploads && !dst.box && !(bytes % 4))
+		r = up_staged(c, dst, src, bytes, stream, w, true, &progress);
 	else if (!pinned_bo(src, bytes, &bo, &off))
-		r = up_staged(c, dst, src, bytes, stream, w, &progress);
+		r = up_staged(c, dst, src, bytes, stream, w, false, &progress);
 	else /* The caller may overwrite them at once: they must have left. */
 		r = up_pinned(c, dst, bo, off, bytes, stream, sync ? WAIT_ANSWER : w, &progress);
 	if (bytes > INLINE_UP)

@@ -25,6 +25,9 @@ struct remote {
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync);
 int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync);
 
+/* At the process's beginning: what its environment says about copies. */
+void copy_begin(void);
+
 static inline int copy_to_device(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	return copy_up(c, (struct remote){dst, NULL}, src, bytes, stream, sync);

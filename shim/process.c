@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "lib/log.h"
 #include "lib/uuid.h"
+#include "shim/copy.h"
 #include "shim/count.h"
 #include "shim/cuda_api.h"
 #include "shim/progress.h"
@@ -207,6 +208,7 @@ int process_init(void)
 	}
 	rgpu_log_init("rgpu", RGPU_LOG_NOTE);
 	count_trace();
+	copy_begin();
 	progress_setting();
 	word = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (word == MAP_FAILED || madvise(word, sysconf(_SC_PAGESIZE), MADV_WIPEONFORK)) {

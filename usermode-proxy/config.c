@@ -62,7 +62,9 @@ static int set(struct proxy_texts *t, const char *name, const char *value, bool 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (!strcmp(name, at[i].name))
 			return over || !*at[i].dst ? put(at[i].dst, at[i].room, value, name, why) : 0;
-	return rgpu_why(why, -EINVAL, "unknown setting \"%.40s\"; there are server, key, tls-cert, tls-key, tls-ca, auth, ctl, web and compress", name);
+	return rgpu_why(
+		why, -EINVAL,
+		"unknown setting \"%.40s\"; there are server, key, tls-cert, tls-key, tls-ca, auth, ctl, web and compress", name);
 }
 
 /* The page's: a number, or nothing. */
@@ -176,17 +178,25 @@ static int take(const struct proxy_texts *t, struct proxy_config *out, char why[
 int proxy_config(int argc, char **argv, struct proxy_config *out, char why[RGPU_WHY_MAX])
 {
 	static const struct option options[] = {
-		{"server", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
-		{"config", required_argument, NULL, 'c'}, {"ctl", required_argument, NULL, 'd'},
-		{"web", required_argument, NULL, 'w'},	  {"foreground", no_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'V'},
-		{"check-config", no_argument, NULL, 'C'}, {"tls-cert", required_argument, NULL, 't'},
-		{"tls-key", required_argument, NULL, 'T'}, {"tls-ca", required_argument, NULL, 'a'},
-		{"auth", required_argument, NULL, 'A'},	  {"compress", required_argument, NULL, 'z'},
+		{"server", required_argument, NULL, 's'},
+		{"key", required_argument, NULL, 'k'},
+		{"config", required_argument, NULL, 'c'},
+		{"ctl", required_argument, NULL, 'd'},
+		{"web", required_argument, NULL, 'w'},
+		{"foreground", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{"check-config", no_argument, NULL, 'C'},
+		{"tls-cert", required_argument, NULL, 't'},
+		{"tls-key", required_argument, NULL, 'T'},
+		{"tls-ca", required_argument, NULL, 'a'},
+		{"auth", required_argument, NULL, 'A'},
+		{"compress", required_argument, NULL, 'z'},
 		{NULL, 0, NULL, 0},
 	};
-	static const char *const names[] = {['s'] = "server", ['k'] = "key", ['d'] = "ctl", ['w'] = "web",
-					    ['t'] = "tls-cert", ['T'] = "tls-key", ['a'] = "tls-ca", ['A'] = "auth", ['z'] = "compress"};
+	static const char *const names[] = {
+		['s'] = "server",  ['k'] = "key",    ['d'] = "ctl",  ['w'] = "web",	['t'] = "tls-cert",
+		['T'] = "tls-key", ['a'] = "tls-ca", ['A'] = "auth", ['z'] = "compress"};
 	const char *file = NULL;
 	bool check_only = false;
 	struct proxy_texts t = {0};

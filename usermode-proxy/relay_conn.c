@@ -107,7 +107,8 @@ int relay_attach(struct rgpu_relay *r, struct rgpu_link *link, char why[RGPU_WHY
 	n = named(r, x->asked);
 	pthread_mutex_unlock(&r->lock);
 
-	len = rgpu_link_send_flagged(link, RGPU_D_ATTACH, RGPU_ATTACH_CACHE | rgpu_pack_flags(r->pack.mode), x->asked, n * sizeof(x->asked[0]), STEP_MS);
+	len = rgpu_link_send_flagged(link, RGPU_D_ATTACH, RGPU_ATTACH_CACHE | rgpu_pack_flags(r->pack.mode), x->asked,
+				     n * sizeof(x->asked[0]), STEP_MS);
 	if (!len)
 		len = rgpu_link_recv_frame(link, &f, x->got, sizeof(x->got) + sizeof(x->bye), STEP_MS);
 	if (len < 0)

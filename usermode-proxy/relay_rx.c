@@ -190,6 +190,7 @@ static int on_grant(struct rgpu_relay *r, struct chan *c, const uint8_t *buf, ui
 	if (len != sizeof(g))
 		return relay_fail(r, -EPROTO, "the server sent a GRANT of %u bytes", len);
 	memcpy(&g, buf, sizeof(g));
+	rgpu_packer_look(&r->pack, r->count.sent_bytes);
 	return relay_tx_granted(r, c, g.received, g.allow);
 }
 

@@ -206,7 +206,8 @@ static bool stage_records(struct rgpu_relay *r, struct chan *c)
 	if (!hdr.len)
 		return false;
 	packed.len = hdr.len;
-	n = rgpu_pack(&r->pack, r->count.sent_bytes, r->stage + r->stage_len + sizeof(hdr), hdr.len, r->pack.scratch, RGPU_PACK_ROOM, &packed.how);
+	n = rgpu_pack(&r->pack, r->count.sent_bytes, r->stage + r->stage_len + sizeof(hdr), hdr.len, r->pack.scratch,
+		      RGPU_PACK_ROOM, &packed.how);
 	if (n) {
 		hdr.type = RGPU_D_PACKED;
 		hdr.len = sizeof(packed) + n;
@@ -224,7 +225,8 @@ static bool stage_packed(struct rgpu_relay *r, const struct rgpu_frame *f, const
 	struct rgpu_packed p = {.len = f->len, .type = f->type};
 	struct rgpu_frame hdr = *f;
 	uint8_t *to = r->stage + r->stage_len + sizeof(hdr) + sizeof(p);
-	uint32_t n = rgpu_pack(&r->pack, r->count.sent_bytes, body, f->len, to, STAGE_SIZE - r->stage_len - sizeof(hdr) - sizeof(p), &p.how);
+	uint32_t n = rgpu_pack(&r->pack, r->count.sent_bytes, body, f->len, to,
+			       STAGE_SIZE - r->stage_len - sizeof(hdr) - sizeof(p), &p.how);
 
 	if (!n)
 		return false;

@@ -24,7 +24,7 @@ _rgpu()
 			esac
 		done
 		case $cur in
-		-*) COMPREPLY=($(compgen -W '--server --key --tls-cert --tls-key --tls-ca --auth --help --' -- "$cur")) ;;
+		-*) COMPREPLY=($(compgen -W '--server --key --tls-cert --tls-key --tls-ca --auth --fp16-uploads --help --' -- "$cur")) ;;
 		*) COMPREPLY=($(compgen -c -- "$cur")) ;;
 		esac ;;
 	join) COMPREPLY=($(compgen -W '--no-check --root --help -' -- "$cur")) ;;

@@ -12,6 +12,7 @@ complete -c rgpu -n '__fish_seen_subcommand_from run bench' -l server -x -a '(__
 complete -c rgpu -n '__fish_seen_subcommand_from run bench' -l key -r -F -d 'key file'
 complete -c rgpu -n '__fish_seen_subcommand_from run' -l tls-cert -r -F -d 'certificate'
 complete -c rgpu -n '__fish_seen_subcommand_from run' -l tls-key -r -F -d 'its key'
+complete -c rgpu -n '__fish_seen_subcommand_from run' -l fp16-uploads -d 'round uploads to half precision'
 complete -c rgpu -n '__fish_seen_subcommand_from run' -l tls-ca -r -F -d 'authorities'
 complete -c rgpu -n '__fish_seen_subcommand_from run' -l auth -x -a 'key cert plaintext' -d 'which is used'
 complete -c rgpu -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'

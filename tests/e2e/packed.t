@@ -2,6 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Compression of what goes over the link: where it pays or is asked for, of what becomes smaller, and nothing else; every byte arrives.
 . tests/e2e/lib.sh
+# Single precision as half: only for who asks, who is told so.
+halves() {
+	passes "numbers, unasked" $(gpu) $E2E/half exact
+	grep -q 'rounded to half' "$tmp/out"
+	result $((! $?)) "… nothing is said"
+	passes "numbers, with --fp16-uploads" $(gpu | sed 's/ run / run --fp16-uploads /') $E2E/half rounded
+	[ "$(grep -c 'rounded to half precision on their way' "$tmp/out")" = 1 ]
+	result $? "… it says so, once" || diag <"$tmp/out"
+}
 if [ $TRANSPORT = kmod ]; then
 	gpu_ready
 	for mode in lz4 zstd off; do
@@ -11,6 +20,7 @@ if [ $TRANSPORT = kmod ]; then
 	done
 	$RGPU_VMCTL proxy stop && $RGPU_VMCTL proxy start && $RGPU_VMCTL wait online 60
 	result $? "the proxy is back as it was"
+	halves
 	done_testing
 fi
 
@@ -70,5 +80,7 @@ server_stop
 server_start --cache-mib 0 --compress off
 moves "text, Zstandard asked for here, none there" zstd text $(gpu)
 are all all "… is not"
+halves
+passes "weights as half and compressed" env RGPU_COMPRESS=zstd RGPU_FP16_UPLOADS=1 $(gpu) $E2E/half rounded
 fails "a mode that there is not" "RGPU_COMPRESS: .*expected auto, off, lz4 or zstd" env RGPU_COMPRESS=gzip $(gpu) $E2E/packed text 1
 done_testing

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Compressed frames at the worker: what they stand for is done; what lies about its length, or was not agreed on, ends the session. */
+/* Compressed frames at the worker: what they stand for is done; what lies about its length, or was not agreed on, ends the
+ * session. */
 #include <lz4.h>
 #include <zstd.h>
 #include "server/lane.h"

@@ -12,13 +12,17 @@
 #include <unistd.h>
 
 static const char help[] =
-	"usage: rgpu run [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n"
+	"usage: rgpu run [--fp16-uploads] [--server HOST:PORT --key FILE] [--] CMD [ARG …]\n"
 	"       rgpu run --server HOST:PORT --tls-cert FILE --tls-key FILE --tls-ca FILE [--] CMD [ARG …]\n\n"
 	"Runs CMD with rgpu's libcuda, libcudart, libcublas, libnvrtc and libnvJitLink before all others: through\n"
 	"/dev/rgpuN, or, with --server and a key or certificate, over a TLS connection of its own to an rgpu-server. --auth key\n"
 	"or --auth cert says which is used when both are given; --auth plaintext goes without, and without TLS, to a server on\n"
 	"this machine. The exit status is CMD's; 125 when rgpu itself failed, 126 when\n"
-	"CMD can't be run, 127 when it isn't found.\n";
+	"CMD can't be run, 127 when it isn't found.\n\n"
+	"  --fp16-uploads  copies of more than 32 KiB from host to device memory, whose length divides by 4, are taken for "
+	"single\n"
+	"                  precision and rounded to half on their way, which halves what is sent: only for programs that copy\n"
+	"                  nothing else\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
 {
@@ -69,7 +73,8 @@ static int preload(const char *dir)
 
 int cmd_run(int argc, char **argv)
 {
-	static const struct option options[] = {DIRECT_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {
+		DIRECT_OPTIONS, {"fp16-uploads", no_argument, NULL, 'H'}, {"help", no_argument, NULL, 'h'}, {0}};
 	char dir[PATH_MAX], why[RGPU_WHY_MAX];
 	struct direct direct = {NULL};
 	int c, r;
@@ -77,6 +82,11 @@ int cmd_run(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		if (direct_option(&direct, c, optarg))
 			continue;
+		if (c == 'H') {
+			if (setenv("RGPU_FP16_UPLOADS", "1", 1))
+				return fail("%s", strerror(errno));
+			continue;
+		}
 		fputs(help, c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : CMD_FAILED;
 	}
