@@ -113,7 +113,8 @@ void rgpu_packer_look(struct rgpu_packer *p, uint64_t sent)
 	if (p->gone && gone > p->gone) {
 		double rate = (double)(gone - p->gone) / took;
 
-		p->rate = p->rate ? NEW(p->rate, rate) : rate;
+		/* A burst into empty buffers looks like a fast link. */
+		p->rate = !p->rate ? rate : rate < p->rate ? (p->rate + rate) / 2 : NEW(p->rate, rate);
 	}
 	p->gone = gone;
 	p->looked_at = now;

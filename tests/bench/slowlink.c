@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A long wire on loopback, for benches: carries TCP connections to a port of this machine with a delay and at a rate.
- * Usage: slowlink PORT RTT_US MBIT_PER_S (0: as fast as it goes); prints "port N", and runs until it is killed.
+ * Usage: slowlink PORT RTT_US MBIT_PER_S (0: as fast as it goes) [KIB]; prints "port N", and runs until it is killed.
  *
+ * It takes in no more than KIB at once, so that a sender sees what the wire carries.
  * It ends TCP on both sides, so what is in flight is limited by the wire here and not by TCP's windows.
  */
 #include <errno.h>
@@ -186,18 +187,21 @@ static struct sockaddr_in loopback(int port)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in at = loopback(0), target;
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, room;
 	socklen_t len = sizeof(at);
 	double mbit;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: slowlink PORT RTT_US MBIT_PER_S\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: slowlink PORT RTT_US MBIT_PER_S [KIB]\n");
 		return 2;
 	}
 	target = loopback(atoi(argv[1]));
 	delay_ns = (int64_t)(atof(argv[2]) * 500);
 	mbit = atof(argv[3]);
 	ns_per_byte = mbit > 0 ? 8000 / mbit : 0;
+	room = argc > 4 ? atoi(argv[4]) << 10 : 0;
+	if (room)
+		setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	if (listener < 0 || bind(listener, (void *)&at, len) || listen(listener, 16) ||
 	    getsockname(listener, (void *)&at, &len)) {
 		perror("slowlink");
@@ -213,6 +217,8 @@ int main(int argc, char **argv)
 		if (in < 0)
 			continue;
 		out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (out >= 0 && room)
+			setsockopt(out, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 		if (out < 0 || connect(out, (void *)&target, sizeof(target))) {
 			perror("slowlink: the target");
 			close(in);

@@ -52,7 +52,7 @@ are() {
 	result $n "$3: $up up, $down down of $plain"
 }
 
-$B/tests/bench/slowlink $port 2000 100 >"$tmp/slow" &
+$B/tests/bench/slowlink $port 2000 100 128 >"$tmp/slow" &
 slow=$!
 until_true 10 test -s "$tmp/slow"
 far="$B/bin/rgpu run --server 127.0.0.1:$(awk '{ print $2 }' "$tmp/slow") --key $key --"
