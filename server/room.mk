@@ -12,6 +12,9 @@ $(B)/server/%.o: server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
+# It knows images by their calls' numbers.
+$(B)/server/cache.o: | $(B)/gen/.stamp
+
 $(B)/server/libserver.a: $(SERVER_OBJS)
 	@rm -f $@
 	ar rcs $@ $^

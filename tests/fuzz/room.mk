@@ -74,6 +74,7 @@ $(FUZZ_B)/fuzz-fatbin: $(FUZZ_B)/tests/fuzz/fatbin.o $(FUZZ_DRV_OBJS) $(FUZZ_PTX
 	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LIBS)
 
 # Two rooms have a control.o: an archive each.
+$(FUZZ_B)/server/cache.o: | $(B)/gen/.stamp
 $(FUZZ_B)/libserver.a: $(SERVER_SRC:%.c=$(FUZZ_B)/%.o) $(FUZZ_B)/tests/server/stub.o
 $(FUZZ_B)/libengine.a: $(patsubst %.c,$(FUZZ_B)/%.o,$(wildcard $(addprefix usermode-proxy/,control.c rtt.c relay*.c)))
 $(FUZZ_B)/libbase.a: $(LIB_BASE_OBJS:$(B)/%=$(FUZZ_B)/%)
