@@ -30,9 +30,11 @@ if [ $TRANSPORT = kmod ]; then
 	serve $(tls server fleet) --client "alice.example session-mem=256"
 	result $? "a server with a certificate, and no key" || diag <"$tmp/server.log"
 	begin_proxy() { $B/bin/rgpu-proxy --server "$1:$port" $(tls $2 fleet) >"$tmp/proxy.log" 2>&1 </dev/null & proxy=$!; }
+	online() { read -r state </sys/class/rgpu/rgpu0/state && [ "$state" = online ]; }
 	end_proxy() { kill $proxy; wait $proxy 2>/dev/null; }
 	begin_proxy 127.0.0.1 alice
-	passes "the device comes" until_true 60 sh -c 'read -r s </sys/class/rgpu/rgpu0/state && [ $s = online ]'
+	until_true 60 online
+	result $? "the device comes" || diag <"$tmp/proxy.log"
 	passes "a program runs" $(gpu) $E2E/vadd
 	passes "another" $(gpu) $E2E/quota_drv
 	read -r _ total _ <"$tmp/out"
