@@ -91,6 +91,32 @@ exec 9>"$tmp/in"
 until_true 60 test -s "$tmp/held"
 fails "bob's second session at once" "this client has 1 sessions, its limit" $(as bob) $E2E/quota_drv
 
+passes "alice's programs share memory" $(as alice) $E2E/ipc
+
+# The tools of a client machine that has a certificate.
+mkdir -p "$tmp/root/etc/rgpu"
+cat >"$tmp/root/etc/rgpu/proxy.conf" <<C
+[proxy]
+server = 127.0.0.1:$port
+tls-cert = /etc/rgpu/this.crt
+tls-key = /etc/rgpu/this.key
+tls-ca = /etc/rgpu/ca.crt
+C
+look() { # FILE PATTERN: what rgpu doctor says of that certificate
+	install -m 0600 "$pki/$1.key" "$tmp/root/etc/rgpu/this.key"
+	cp "$pki/$1.crt" "$tmp/root/etc/rgpu/this.crt"
+	cp "$pki/fleet.ca" "$tmp/root/etc/rgpu/ca.crt"
+	$B/bin/rgpu doctor --root "$tmp/root" >"$tmp/out" 2>&1
+	grep -Eq "$2" "$tmp/out"
+}
+look alice '^good +proxy-key +/etc/rgpu/this.crt, name alice.example, valid until [0-9]{4}-[0-9]{2}-[0-9]{2}$' && grep -Eq '^good +server-key +rgpu-server ' "$tmp/out"
+result $? "rgpu doctor looks at the certificate, and whether the server takes it" || diag <"$tmp/out"
+pki_issue fleet gone gone "" -startdate 20200101000000Z -enddate 20200201000000Z
+look gone '^BAD +proxy-key +the certificate /etc/rgpu/this.crt \(gone\) expired on 2020-02-01$'
+result $? "and tells that one has expired" || diag <"$tmp/out"
+passes "rgpu-proxy --check-config takes a certificate" $B/bin/rgpu-proxy --server 127.0.0.1:$port $(tls alice fleet) --check-config
+fails "but not both" "say which is used, with --auth key or --auth cert" $B/bin/rgpu-proxy --server 127.0.0.1:$port --key $key $(tls alice fleet) --check-config
+
 # Which of both is explicit.
 both="$B/bin/rgpu run --server 127.0.0.1:$port --key $key $(tls alice fleet)"
 fails "a key and a certificate" "say which is used, with --auth key or --auth cert" $both -- $init
