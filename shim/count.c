@@ -10,6 +10,7 @@
 #include "lib/twin.h"
 
 static _Atomic uint32_t counts[1 << 16]; /* by op; untouched pages cost nothing */
+static _Atomic uint32_t hidden;
 static atomic_bool trace;
 
 void count_round_trip(uint16_t op)
@@ -17,11 +18,18 @@ void count_round_trip(uint16_t op)
 	atomic_fetch_add_explicit(&counts[op], 1, memory_order_relaxed);
 }
 
+void count_hidden(uint32_t n)
+{
+	atomic_fetch_add_explicit(&hidden, n, memory_order_relaxed);
+}
+
 long rgpuRoundTrips(const char *name)
 {
-	long sum = 0;
+	long sum = hidden;
 	int op;
 
+	if (name && !strcmp(name, "NEED"))
+		return hidden;
 	if (name) {
 		op = rgpu_op_find(name);
 		return op < 0 ? -1 : (long)counts[op];
@@ -44,6 +52,8 @@ __attribute__((destructor)) static void print_counts(void)
 		return;
 	fprintf(stderr, "rgpu: %ld round trips\n", rgpuRoundTrips(NULL));
 	fprintf(stderr, "rgpu: %llu bytes of shared memory compared\n", (unsigned long long)twin_compared());
+	if (hidden)
+		fprintf(stderr, "rgpu: %10u NEED\n", hidden);
 	for (int op = 0; op < 1 << 16; op++)
 		if (counts[op])
 			fprintf(stderr, "rgpu: %10u %s\n", counts[op], rgpu_op_name(op));

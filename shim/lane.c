@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "shim/cuda_api.h"
 #include "shim/progress.h"
+#include "shim/count.h"
 #include "shim/session.h"
 
 #define SPIN_MAX 4000u
@@ -226,6 +227,16 @@ static void forget(struct rgpu_lane *l, struct fence *f)
 		}
 }
 
+/* Round trips that the link made for us, as bytes that the relay only named were gone at the server. */
+static void count_needed(struct rgpu_lane *l)
+{
+	uint32_t now = __atomic_load_n(&l->ch.p->needed, __ATOMIC_RELAXED);
+
+	if (now != l->needed)
+		count_hidden(now - l->needed);
+	l->needed = now;
+}
+
 int lane_wait(struct rgpu_lane *l, struct fence *f)
 {
 	int r = 0;
@@ -235,6 +246,7 @@ int lane_wait(struct rgpu_lane *l, struct fence *f)
 		if (!r)
 			r = drain(l);
 	}
+	count_needed(l);
 	if (r)
 		forget(l, f);
 	return r;
@@ -246,5 +258,6 @@ int lane_wait_acked(struct rgpu_lane *l, uint64_t seq)
 
 	while (!r && !have_acked(l, &seq))
 		r = wait_for(l, have_acked, &seq);
+	count_needed(l);
 	return r;
 }

@@ -30,6 +30,7 @@ struct rgpu_lane {
 	uint32_t cq_kicked;	   /* cq_head when the proxy was last told of room in the CQ */
 	uint32_t spin, spin_max;   /* rounds worth spinning before sleeping */
 	uint64_t seq, last_stamp;
+	uint32_t needed; /* of the P page's, those that are counted */
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and publish: a signal handler that calls CUDA is refused */
 	struct staging *staging;

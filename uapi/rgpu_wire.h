@@ -237,6 +237,7 @@ enum rgpu_telemetry {
 	RGPU_TELEMETRY_LIVE = 2,      /* device → facts of this moment */
 	RGPU_TELEMETRY_SLOW = 3,      /* device → facts that take the driver some time to measure */
 	RGPU_TELEMETRY_PROCESSES = 4, /* first → struct rgpu_telemetry_list, n × struct rgpu_telemetry_process */
+	RGPU_TELEMETRY_UPLOADS = 0x2e0, /* → struct rgpu_telemetry_uploads; answered by the proxy, never sent */
 	RGPU_TELEMETRY_LINK = 5,      /* → struct rgpu_telemetry_link; answered on the client's side, never sent */
 };
 
@@ -274,6 +275,14 @@ struct rgpu_telemetry_process {
 	__u64 records, fences;	      /* calls; those that waited for an answer */
 	__u64 bytes_up, bytes_down;   /* over the data connection */
 	__u64 rate_up, rate_down;     /* bytes per second */
+};
+
+/* Of all sessions that the proxy has carried. */
+struct rgpu_telemetry_uploads {
+	__u64 named, saved_bytes; /* blocks that the server had already, and their bytes, which were not sent */
+	__u64 needed;		  /* blocks that it was thought to have and had not */
+	__u64 pack_in, pack_out;  /* bytes to the server that were compressed, and what they became */
+	__u64 sent_bytes;
 };
 
 struct rgpu_telemetry_link {

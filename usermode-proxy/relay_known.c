@@ -98,6 +98,7 @@ int relay_needed(struct rgpu_relay *r, struct chan *c, const uint8_t *buf, uint3
 		r->in_vain++;
 	c->rewind = need.seq;
 	r->count.needed++;
+	__atomic_store_n(&c->m.p->needed, c->m.p->needed + 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -178,6 +178,13 @@ static ssize_t telemetry(struct job *j, struct rgpu_ctl *c, uint8_t *buf)
 	if (j->req.data_len != sizeof(ask))
 		return rgpu_why(j->why, -EINVAL, "a question of %u bytes", j->req.data_len);
 	memcpy(&ask, j->req.data, sizeof(ask));
+	if (ask.what == RGPU_TELEMETRY_UPLOADS) {
+		struct rgpu_telemetry_uploads u;
+
+		session_uploads(&u);
+		memcpy(buf, &u, sizeof(u));
+		return sizeof(u);
+	}
 	n = rgpu_ctl_telemetry(c, &ask, buf, j->req.data_room, j->why);
 	if (n > 0 && ask.what == RGPU_TELEMETRY_PROCESSES)
 		name_sessions(buf, n);

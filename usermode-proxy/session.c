@@ -270,8 +270,38 @@ struct session *session_new(int ctl_fd, uint64_t id, const struct session_cookie
 	return s;
 }
 
+static struct rgpu_telemetry_uploads ended; /* table_lock */
+
+static void add_uploads(const struct session *s, void *arg)
+{
+	struct rgpu_telemetry_uploads *to = arg;
+	struct rgpu_relay_counters c;
+
+	if (!s->relay)
+		return;
+	rgpu_relay_counters(s->relay, &c);
+	to->named += c.named;
+	to->saved_bytes += c.saved_bytes;
+	to->needed += c.needed;
+	to->pack_in += c.pack_in;
+	to->pack_out += c.pack_out;
+	to->sent_bytes += c.sent_bytes;
+}
+
+void session_uploads(struct rgpu_telemetry_uploads *out)
+{
+	pthread_mutex_lock(&table_lock);
+	*out = ended;
+	for (const struct session *s = table; s; s = s->next)
+		add_uploads(s, out);
+	pthread_mutex_unlock(&table_lock);
+}
+
 void session_free(struct session *s, bool bye)
 {
+	pthread_mutex_lock(&table_lock);
+	add_uploads(s, &ended);
+	pthread_mutex_unlock(&table_lock);
 	rgpu_relay_free(s->relay, bye);
 	close(s->fd);
 	free(s);

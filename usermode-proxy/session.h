@@ -46,6 +46,10 @@ void session_each(void (*fn)(const struct session *s, void *arg), void *arg);
 void session_free(struct session *s, bool bye);
 
 /* Tells the kernel. reason: 0 LIVE, else FAILED. */
+struct rgpu_telemetry_uploads;
+/* Of all sessions that there are and were. */
+void session_uploads(struct rgpu_telemetry_uploads *out);
+
 /* How the links of sessions that are made from now on are compressed. */
 void session_compress(enum rgpu_pack_mode mode);
 

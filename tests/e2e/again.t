@@ -63,7 +63,10 @@ start "the second" 1 1 $n $(gpu)
 [ ${sent:-$first} -lt $((first / 20)) ]
 result $? "… sends less than a twentieth of that"
 if [ $TRANSPORT = kmod ]; then
-		start "other weights, three times" 2 3 $((2 * n)) $(gpu)
+		$B/bin/rgpu status >"$tmp/status" 2>&1
+	grep -Eq 'known to the server: ([6-9]|[1-9][0-9]+)\.[0-9] MiB in [1-9][0-9]* blocks, not sent' "$tmp/status"
+	result $? "rgpu status has it" || diag <"$tmp/status"
+	start "other weights, three times" 2 3 $((2 * n)) $(gpu)
 	[ $sent -gt $least ] && [ $sent -lt $((2 * first)) ]
 	result $? "… are sent once"
 	done_testing
@@ -90,7 +93,9 @@ server_pid=$!
 until_true 60 listening $port
 far="$B/bin/rgpu run --server 127.0.0.1:$(head -n 1 "$tmp/cutter") --key $key --"
 MIB=8
-start "cut again and again, with a store too small for it" 3 12 0 $far
+start "cut again and again, with a store too small for it" 3 12 0 env RGPU_TRACE_ROUNDTRIPS=1 $far
+grep -Eq '^rgpu: +[1-9][0-9]* NEED$' "$tmp/again"
+result $? "… blocks that were gone are counted as round trips" || diag <"$tmp/again"
 grep -q done "$tmp/cutter"
 result $? "… 25 times"
 kept=$(metric rgpu_cache_bytes)

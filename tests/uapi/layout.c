@@ -31,6 +31,8 @@ AT(rgpu_ppage, cq_next, 68);
 AT(rgpu_ppage, acked, 128);
 AT(rgpu_ppage, delivered, 136);
 AT(rgpu_ppage, published, 144);
+AT(rgpu_ppage, ahead_mib, 152);
+AT(rgpu_ppage, needed, 156);
 
 /* Arguments may only grow at their ends. */
 SIZE(rgpu_info, 144);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "shim/transport.h"
 #include "tools/rgpu/cmd.h"
 #include "tools/rgpu/sys.h"
 #include "usermode-proxy/config.h"
@@ -60,6 +61,31 @@ static void show_proxy(void)
 	if (epoch)
 		field("epoch", "%s", epoch);
 	rgpu_auth_free(&cfg.auth);
+}
+
+/* The proxy tells it to whoever may open a device. */
+static void show_uploads(void)
+{
+	_Alignas(8) uint8_t buf[RGPU_CONTROL_MAX];
+	struct rgpu_telemetry_ask ask = {.what = RGPU_TELEMETRY_UPLOADS};
+	struct rgpu_telemetry_uploads u;
+	struct rgpu_transport *t;
+	int n;
+
+	unsetenv("RGPU_SERVER");
+	if (rgpu_transport_open(&t))
+		return;
+	memcpy(buf, &ask, sizeof(ask));
+	n = rgpu_transport_control(t, RGPU_CONTROL_TELEMETRY, buf, sizeof(ask), sizeof(buf));
+	rgpu_transport_close(t);
+	/* An older proxy does not know. */
+	if (n < (int)sizeof(u))
+		return;
+	memcpy(&u, buf, sizeof(u));
+	field("sent", "%.1f MiB", u.sent_bytes / (double)(1 << 20));
+	field("known to the server", "%.1f MiB in %llu blocks, not sent; %llu were gone", u.saved_bytes / (double)(1 << 20),
+	      (unsigned long long)u.named, (unsigned long long)u.needed);
+	field("compressed", "%.1f MiB to %.1f", u.pack_in / (double)(1 << 20), u.pack_out / (double)(1 << 20));
 }
 
 static void show_device(const char *name)
@@ -141,6 +167,7 @@ int cmd_status(int argc, char **argv)
 		return 1;
 	}
 	show_proxy();
+	show_uploads();
 	n = scandir("/sys/class/rgpu", &dev, is_device, by_number);
 	for (int i = 0; i < n; i++)
 		show_device(dev[i]->d_name);

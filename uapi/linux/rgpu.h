@@ -101,7 +101,8 @@ struct rgpu_ppage {
 	__u64 delivered;
 	__u64 published;
 	__u32 ahead_mib; /* so much on its way at once keeps the link busy, MiB; 0: not known */
-	__u32 pad2[9];
+	__u32 needed;	 /* times that the server needed bytes after all that it was thought to have: a round trip each */
+	__u32 pad2[8];
 };
 
 /*
