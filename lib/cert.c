@@ -284,6 +284,8 @@ int rgpu_cert_load(const struct rgpu_cert_files *f, bool server, struct rgpu_cer
 		rgpu_cert_free(c);
 		return rgpu_why(why, -ENOMEM, "no memory for a certificate");
 	}
+	/* At least 112 bits: no RSA below 2048, no SHA-1. */
+	SSL_CTX_set_security_level(c->ctx, 2);
 	if (server)
 		SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 	err = load(c, f, why);

@@ -130,6 +130,10 @@ fails "a key that others may read" "may be used by others \(mode 0640\): chmod 6
 chmod 600 "$pki/alice.key"
 
 said_after() { said "$1" || { "${@:2}" >"$tmp/out" 2>&1; false; }; }
+(umask 077 && openssl genrsa -out "$pki/weak.key" 1024 2>/dev/null)
+pki_issue fleet weak weak ""
+fails "a key that is too short" "(key too small|ee key too small)" $(as weak) $init
+
 # What is said at either end of what is not good.
 both_ends() { # WHAT CLIENT-PATTERN SERVER-PATTERN CMD …
 	local what=$1 theirs=$3

@@ -54,6 +54,22 @@ else
 fi
 fails "a client with a key" "refused the key|offered no key|does not speak TLS" env RGPU_SERVER=127.0.0.1:$port RGPU_KEY=$key LD_LIBRARY_PATH=$B/lib $init
 
+# A server of a release that knows no plaintext closes the connection.
+python3 - >"$tmp/old" <<-'P' &
+	import socket
+	s = socket.create_server(('127.0.0.1', 0))
+	print(s.getsockname()[1], flush=True)
+	while True:
+	    c, _ = s.accept()
+	    c.recv(32)
+	    c.close()
+P
+old=$!
+until_true 30 test -s "$tmp/old"
+fails "a server of an older release" "of a release without plaintext" $run --server 127.0.0.1:$(cat "$tmp/old") --auth plaintext -- $init
+kill $old
+wait $old 2>/dev/null
+
 # A bit changes on the way: it is found, the connection is dropped, and the session goes on where it was.
 $E2E/cutter $port $SEED 60000 $FLIPS flip >"$tmp/cutter" 2>&1 &
 cutter=$!
