@@ -148,7 +148,7 @@ static int greet(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 
 	memcpy(hello.agent, c->agent, sizeof(hello.agent));
 	n = exchange(c, RGPU_C_HELLO, &hello, sizeof(hello), RGPU_C_WELCOME, REPLY_MS, why);
-	if (n == -ECONNRESET && c->auth.kind == RGPU_AUTH_PLAIN) {
+	if ((n == -ECONNRESET || n == -EPIPE) && c->auth.kind == RGPU_AUTH_PLAIN) {
 		rgpu_addr_text(&c->server, text);
 		return rgpu_why(why, n,
 				"server %.80s closed the connection: it is of a release without plaintext, or no rgpu-server",
