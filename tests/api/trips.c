@@ -286,7 +286,7 @@ static void late(void)
 	must(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	hold(s);
 	must(cuEventRecord(e, s));
-	usleep(30000);
+	usleep(100000);
 	before = rgpuRoundTrips("cuStreamQuery");
 	is_cu(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
 	is_int(rgpuRoundTrips("cuStreamQuery") - before, 1, "a question that comes late is asked");
