@@ -59,16 +59,27 @@ static X509 *pki_issue(const char *cn, const char *san, EVP_PKEY *key, X509 *ca,
 static void pki_make(struct rgpu_cert **server, struct rgpu_cert **client)
 {
 	EVP_PKEY *ca_key = EVP_EC_gen("P-256"), *key = EVP_EC_gen("P-256");
-	X509 *ca = pki_issue("authority", NULL, ca_key, NULL, NULL);
+	X509 *ca = pki_issue("authority", NULL, ca_key, NULL, NULL), *of_server, *of_client;
 	struct rgpu_cert_files f = {.key = pki_file(pki_put_key, key), .ca = pki_file(pki_put_cert, ca)};
 	char why[RGPU_WHY_MAX];
 
-	f.cert = pki_file(pki_put_cert, pki_issue("server", "IP:127.0.0.1", key, ca, ca_key));
+	of_server = pki_issue("server", "IP:127.0.0.1", key, ca, ca_key);
+	of_client = pki_issue("nobody", "DNS:fuzz", key, ca, ca_key);
+	f.cert = pki_file(pki_put_cert, of_server);
 	if (rgpu_cert_load(&f, true, server, why))
 		abort();
-	f.cert = pki_file(pki_put_cert, pki_issue("nobody", "DNS:fuzz", key, ca, ca_key));
+	free((char *)f.cert);
+	f.cert = pki_file(pki_put_cert, of_client);
 	if (rgpu_cert_load(&f, false, client, why))
 		abort();
+	free((char *)f.cert);
+	free((char *)f.key);
+	free((char *)f.ca);
+	X509_free(of_client);
+	X509_free(of_server);
+	X509_free(ca);
+	EVP_PKEY_free(key);
+	EVP_PKEY_free(ca_key);
 }
 
 #endif
