@@ -17,9 +17,9 @@ static void say(struct srv_call *c, bool ask)
 	uint64_t word;
 
 	memcpy(&a, c->body, c->body_len < sizeof(a) ? c->body_len : sizeof(a));
-	/* A quiet call that failed is told with the answer to a question. */
+	/* A quiet call that failed is told with the answer to a question, and so is that kernels have printed. */
 	if (!ask)
-		ask = output_owes_error(srv_worker(c));
+		ask = output_owes_error(srv_worker(c)) || session_has_text(c->session);
 	word = a.mark | (ask ? RGPU_WATCH_ASK : 0);
 	if (c->recv_len != sizeof(word) || !srv_recv_buffer(c))
 		return;

@@ -339,6 +339,30 @@ CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int F
 	return wait_event(hStream ? hStream : CU_STREAM_PER_THREAD, hEvent, Flags);
 }
 
+/*
+ * A wait behind an upload that is on its way would be told of the event's end only when all of that has arrived. So such an event
+ * is watched, from its next recording on, and the news comes by itself.
+ */
+static bool sync_by_watch(struct rgpu_call *c, struct rgpu_obj *e, int *r)
+{
+	struct rgpu_lane *l = session_lane(c->session, r);
+	uint64_t w, turn;
+
+	if (!l || !lane_sends(l))
+		return false;
+	pthread_mutex_lock(&lock);
+	e->field[STATE] |= ASKED;
+	w = e->field[WATCH];
+	pthread_mutex_unlock(&lock);
+	if (!watch_wait(&e->field[WATCH], w, l, r))
+		return false;
+	if (!*r && look(c, e, true, &turn) != KNOWN_DONE)
+		return false;
+	if (!*r)
+		*r = session_take_pending(c->session, c->op);
+	return true;
+}
+
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	struct rgpu_call c;
@@ -353,6 +377,8 @@ CUresult cuEventSynchronize(CUevent hEvent)
 		r = graph_event_check(hEvent);
 	if (r)
 		return r;
+	if (!shared(obj) && !ctx_of(c.context)->fault && sync_by_watch(&c, obj, &r))
+		return r || !shared_any() ? r : shared_pull(c.session, false);
 	turn = state_of(obj);
 	c.settles = true;
 	r = rpc_EVENT_SYNC(&c, wire, &text);

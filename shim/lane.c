@@ -199,10 +199,22 @@ struct rgpu_rec *lane_begin(struct rgpu_lane *l, uint16_t op, uint8_t flags, uns
 	return rec;
 }
 
+static bool sends(const struct rgpu_rec *rec)
+{
+	const struct rgpu_seg *seg = (const struct rgpu_seg *)(rec + 1);
+
+	for (unsigned i = 0; i < rec->nseg; i++)
+		if (seg[i].dir == RGPU_SEG_SEND)
+			return true;
+	return false;
+}
+
 uint64_t lane_publish(struct rgpu_lane *l, struct rgpu_rec *rec, bool place)
 {
 	rec->seq = ++l->seq;
 	rec->stamp = place ? atomic_fetch_add_explicit(&l->session->counter, 1, memory_order_acq_rel) + 1 : 0;
+	if (rec->nseg && sends(rec))
+		l->bulk = l->seq;
 	l->sq_tail += rec->len;
 	store_release(&l->ch.a->sq_tail, l->sq_tail);
 	l->busy = false;
@@ -249,6 +261,15 @@ int lane_wait(struct rgpu_lane *l, struct fence *f)
 	count_needed(l);
 	if (r)
 		forget(l, f);
+	return r;
+}
+
+int lane_wait_until(struct rgpu_lane *l, bool (*cond)(struct rgpu_lane *, const void *), const void *arg)
+{
+	int r = drain(l);
+
+	while (!r && !cond(l, arg))
+		r = wait_for(l, cond, arg);
 	return r;
 }
 

@@ -30,6 +30,7 @@ struct rgpu_lane {
 	uint32_t cq_kicked;	   /* cq_head when the proxy was last told of room in the CQ */
 	uint32_t spin, spin_max;   /* rounds worth spinning before sleeping */
 	uint64_t seq, last_stamp;
+	uint64_t bulk; /* the last record that had bytes to send */
 	uint32_t needed; /* of the P page's, those that are counted */
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and publish: a signal handler that calls CUDA is refused */
@@ -48,6 +49,15 @@ uint64_t lane_publish(struct rgpu_lane *l, struct rgpu_rec *rec, bool place);
 void lane_expect(struct rgpu_lane *l, struct fence *f); /* f->seq is set: before its reply is looked for */
 int lane_wait(struct rgpu_lane *l, struct fence *f);	/* 0, or why there will be no reply */
 int lane_wait_acked(struct rgpu_lane *l, uint64_t seq); /* until the bytes of that record are the server's */
+
+/* Until @cond holds, which something that comes over this channel brings about. */
+int lane_wait_until(struct rgpu_lane *l, bool (*cond)(struct rgpu_lane *, const void *), const void *arg);
+
+/* Bytes are on their way, and what is sent now comes behind them. */
+static inline bool lane_sends(const struct rgpu_lane *l)
+{
+	return __atomic_load_n(&l->ch.p->acked, __ATOMIC_ACQUIRE) < l->bulk;
+}
 
 /* So many bytes on their way at once keep the link busy, as the relay sees it; 0: it does not know. */
 static inline uint64_t lane_ahead(const struct rgpu_lane *l)

@@ -16,6 +16,7 @@ static struct rgpu_bo bo;
 static bool failed;	      /* no buffer object: every question is a round trip */
 static uint64_t owed[PLACES]; /* the mark that will be written there; 0: the place is free */
 static bool given_up[PLACES]; /* nobody looks, but it is not written yet */
+static struct rgpu_lane *lane[PLACES]; /* whose reply brings it */
 static uint32_t next;
 static uint64_t last_mark;
 
@@ -71,6 +72,7 @@ uint64_t watch_begin(const struct rgpu_call *from, uint16_t op, uint64_t handle)
 	}
 	*rgpu_segs(&c) =
 		(struct rgpu_seg){.bo = bo.handle, .dir = RGPU_SEG_RECV, .off = at * sizeof(uint64_t), .len = sizeof(uint64_t)};
+	lane[at] = c.lane;
 	*b = (struct rec_EVENT_WATCH){.ctx = c.ctx, .hEvent = handle, .mark = owed[at]};
 	rgpu_send(&c);
 	return at + 1;
@@ -104,4 +106,28 @@ void watch_end(uint64_t *watch)
 		given_up[at] = true;
 	pthread_mutex_unlock(&lock);
 	*watch = 0;
+}
+
+/* A watch that somebody waits for. */
+struct wait {
+	const uint64_t *place; /* its owner's: another number there ends the wait */
+	uint64_t watch;
+};
+
+static bool over(struct rgpu_lane *l, const void *arg)
+{
+	const struct wait *w = arg;
+
+	(void)l;
+	return __atomic_load_n(w->place, __ATOMIC_ACQUIRE) != w->watch || written(w->watch - 1);
+}
+
+bool watch_wait(const uint64_t *place, uint64_t watch, struct rgpu_lane *l, int *r)
+{
+	struct wait w = {place, watch};
+
+	if (!watch || lane[watch - 1] != l)
+		return false;
+	*r = lane_wait_until(l, over, &w);
+	return true;
 }

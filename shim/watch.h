@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "shim/call.h"
+#include "shim/lane.h"
 #include "shim/session.h"
 
 /*
@@ -27,6 +28,11 @@ enum watch_state {
 uint64_t watch_begin(const struct rgpu_call *from, uint16_t op, uint64_t handle);
 /* What the place says; anything but QUIET ends the watch. */
 enum watch_state watch_look(uint64_t *watch);
+/*
+ * Until the watch that lies in @place is answered, or another lies there. false: its answer does not come over this lane, whose
+ * thread would not wake.
+ */
+bool watch_wait(const uint64_t *place, uint64_t watch, struct rgpu_lane *l, int *r);
 /* Nobody looks any more. */
 void watch_end(uint64_t *watch);
 
