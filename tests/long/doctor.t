@@ -11,4 +11,5 @@ fail()
 }
 root=$(scripts/debian-root) || fail "a root to boot"
 [ "${RGPU_DEB:-0}" = 1 ] || scripts/deb >&2 || fail "make deb"
+tests/long/dkms-cache "$root" || fail "the module builds with DKMS in that root"
 exec scripts/vm run --root "$root" --no-server --name doctor --time-limit 3300 -- tests/long/doctor.guest

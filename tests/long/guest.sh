@@ -2,8 +2,8 @@
 # TAP for scripts that run in a guest with systemd, and what they all do first: install, serve, join.
 B=${B:-build}
 tmp=$(mktemp -d)
-# DKMS strips debug information off: the emulated compiler need not write it.
-export KCFLAGS=-g0
+# What tests/long/dkms-cache compiled is taken from there. DKMS strips debug information off: the compiler need not write it.
+export KCFLAGS=-g0 PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$PWD/$B/deb/ccache CCACHE_READONLY=true CCACHE_TEMPDIR=/tmp CCACHE_COMPILERCHECK=content
 n=0 failed=0
 ok()
 {

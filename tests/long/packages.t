@@ -22,4 +22,5 @@ for d in "$B"/deb/*.deb; do
 	dpkg-deb -Znone -b "$tmp/x" "$B/deb/next" >/dev/null
 	rm -rf "$tmp"
 done
+tests/long/dkms-cache "$root" || fail "the module builds with DKMS in that root"
 exec scripts/vm run --root "$root" --no-server --name packages --time-limit 3300 -- tests/long/packages.guest
