@@ -3,14 +3,8 @@
 #include <string.h>
 #include "lib/half.h"
 
-/* clang 14, which builds the fuzzers, knows neither _Float16 here nor "f16c". */
-#ifdef __clang__
-typedef __fp16 half_t;
-#else
-typedef _Float16 half_t;
-#endif
-
-#if defined(__x86_64__) && !defined(__clang__)
+#ifdef __x86_64__
+#include <cpuid.h>
 #include <immintrin.h>
 
 __attribute__((target("avx,f16c"))) static size_t from_f16c(uint16_t *to, const float *from, size_t n)
@@ -31,9 +25,12 @@ __attribute__((target("avx,f16c"))) static size_t to_f16c(float *to, const uint1
 	return i;
 }
 
+/* avx: and that the system keeps its registers. */
 static int can(void)
 {
-	return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+	unsigned a, b, c = 0, d;
+
+	return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
 }
 #else
 static size_t from_f16c(uint16_t *to, const float *from, size_t n)
@@ -52,16 +49,47 @@ static int can(void)
 }
 #endif
 
+static uint16_t from_one(uint32_t f)
+{
+	uint32_t sign = f >> 16 & 0x8000, a = f & 0x7fffffff, m = (a & 0x7fffff) | 0x800000, shift, half, rest;
+
+	if (a > 0x7f800000)
+		return sign | 0x7e00 | (a >> 13 & 0x3ff);
+	if (a >= 0x477ff000) /* 65520 */
+		return sign | 0x7c00;
+	if (a >= 0x38800000) /* 2^-14: as normal a number as half has */
+		return sign | (((a + 0xfff + (a >> 13 & 1)) >> 13) - (112 << 10));
+	if (a <= 0x33000000) /* 2^-25, half of the least */
+		return sign;
+	shift = 126 - (a >> 23);
+	half = m >> shift;
+	rest = m & ((1u << shift) - 1);
+	half += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && half & 1);
+	return sign | half;
+}
+
+static uint32_t to_one(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff, up;
+
+	if (e == 31)
+		return sign | 0x7f800000 | m << 13 | (m ? 0x400000 : 0);
+	if (e || !m)
+		return e ? sign | (e + 112) << 23 | m << 13 : sign;
+	up = __builtin_clz(m) - 21;
+	return sign | (113 - up) << 23 | ((m << up) & 0x3ff) << 13;
+}
+
 void rgpu_half_from(void *half, const void *single, size_t n)
 {
 	size_t i = can() ? from_f16c(half, single, n) : 0;
 
 	for (; i < n; i++) {
-		half_t h;
-		float f;
+		uint32_t f;
+		uint16_t h;
 
 		memcpy(&f, (const char *)single + 4 * i, sizeof(f));
-		h = f;
+		h = from_one(f);
 		memcpy((char *)half + 2 * i, &h, sizeof(h));
 	}
 }
@@ -71,11 +99,11 @@ void rgpu_half_to(void *single, const void *half, size_t n)
 	size_t i = can() ? to_f16c(single, half, n) : 0;
 
 	for (; i < n; i++) {
-		half_t h;
-		float f;
+		uint32_t f;
+		uint16_t h;
 
 		memcpy(&h, (const char *)half + 2 * i, sizeof(h));
-		f = h;
+		f = to_one(h);
 		memcpy((char *)single + 4 * i, &f, sizeof(f));
 	}
 }

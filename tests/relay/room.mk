@@ -22,5 +22,5 @@ $(B)/tests/relay_direct: $(B)/tests/relay/test_direct.o $(B)/lib/librgpu-transpo
 
 $(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text link control order cut hostile direct proxy)
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text half link control order cut hostile direct proxy)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
