@@ -203,11 +203,17 @@ mkdir "$tmp/bin"
 cat >"$tmp/bin/journalctl" <<END
 #!/bin/sh
 echo 'one from 10.9.8.7. Two: 10.9.8.6:7478, [2001:db8::9]:1, fe80::9 and ::ffff:10.9.8.5, and fd00::9: at 12:34:56 $secret#$secret'
+echo 'session start: sid 0123abcd certificate build7.site from 10.1.2.3:4 uid 0'
+echo 'the last: a client'"'"'s certificate (build7.site) was issued by "Site CA", which is not trusted here'
+echo "the server's certificate is for gpu.site, not for gpu2.site: connect to a name"
 END
 chmod +x "$tmp/bin/journalctl"
 PATH=$tmp/bin:$PATH run "$rgpu" bug-report
 is 0 "bug-report"
 has "addresses are replaced" '^one from \[address\]. Two: \[address\]:7478, \[\[address\]\]:1, \[address\] and \[address\], and \[address\] at 12:34:56 \[64 hex digits\]#\[64 hex digits\]$'
+has "and so are the names of certificates" '^session start: sid 0123abcd certificate \[name\] from \[address\]:4 uid 0$'
+has "in what is said of them, too" "^the last: a client's certificate \\(\[name\]\\) was issued by \"\[name\]\", which is not trusted here$"
+has "and those of hosts" "^the server's certificate is for \[name\]: connect to a name$"
 has "has the checks" '^== doctor$'
 has "and the kernel" '^Linux '
 grep -qE "(^|[^0-9a-f])[0-9a-f]{32,}([^0-9a-f]|$)" "$tmp/out"; [ $? = 1 ]; ok $? "and no long row of hex digits"

@@ -58,6 +58,32 @@ static size_t ipv6(const char *s)
 	return s[n] == '.' ? n + strspn(s + n, "0123456789.") : n;
 }
 
+/* How many bytes at @s, before which @text stands, are names out of certificates, as messages have them; 0: none. */
+static size_t cert_names(const char *text, const char *s)
+{
+	static const struct {
+		const char *before, *end;
+	} where[] = {
+		{"certificate (", ")"}, {"certificate is for ", ":"}, {"issued by \"", "\""},	   {"names it \"", "\""},
+		{"issuer, \"", "\""},	{"a client (", ")"},	      {"with certificate ", " ,"}, {" certificate ", " "},
+		{", name ", ","},	{"client = ", " \n"},	      {"certificate: ", ","},
+	};
+
+	for (unsigned i = 0; i < sizeof(where) / sizeof(*where); i++) {
+		size_t len = strlen(where[i].before), n;
+
+		if ((size_t)(s - text) < len || strncmp(s - len, where[i].before, len))
+			continue;
+		n = strcspn(s, where[i].end);
+		/* Of a log's line about a session. */
+		if (!strcmp(where[i].before, " certificate ") && strncmp(s + n, " from ", 6) && strncmp(s + n, " uid ", 5) &&
+		    strncmp(s + n, " was refused", 12))
+			continue;
+		return n;
+	}
+	return 0;
+}
+
 /* Copies @text without what would tell keys, addresses and names. @names: ended by NULL. */
 static void redact(const char *text, const char *const *names, FILE *to)
 {
@@ -82,6 +108,13 @@ static void redact(const char *text, const char *const *names, FILE *to)
 			s += n;
 			continue;
 		}
+		n = cert_names(text, s);
+		if (n && *s != '*') {
+			fputs("[name]", to);
+			s += n;
+			continue;
+		}
+		n = 0;
 		for (unsigned i = 0; begin && names[i]; i++) {
 			size_t len = strlen(names[i]);
 
