@@ -61,17 +61,33 @@ static inline const u32 *list_u32(const struct warp *w, const struct ins *i, u32
 	return opnd_ptr(w, w->frame->f->ops[i->target + k]);
 }
 
-static inline void product_f32(struct operands *o, u32 m, u32 n, u32 k)
+/* With @n known, a row of c is a few registers for all of k. */
+static inline __attribute__((always_inline)) void product_rows(struct operands *o, u32 m, u32 n, u32 k)
 {
-	for (u32 r = 0; r < m; r++)
+	for (u32 r = 0; r < m; r++) {
+		f32 c[32];
+
+		memcpy(c, &o->c[r * n], n * sizeof(*c));
 		for (u32 q = 0; q < k; q++) {
 			const f32 a = o->a[r * k + q];
 			const f32 *b = &o->b[q * n];
-			f32 *c = &o->c[r * n];
 
 			for (u32 j = 0; j < n; j++)
 				c[j] += a * b[j];
 		}
+		memcpy(&o->c[r * n], c, n * sizeof(*c));
+	}
+}
+
+/* n is 8, 16 or 32 in every shape. */
+static inline void product_f32(struct operands *o, u32 m, u32 n, u32 k)
+{
+	if (n == 8)
+		product_rows(o, m, 8, k);
+	else if (n == 16)
+		product_rows(o, m, 16, k);
+	else
+		product_rows(o, m, 32, k);
 }
 
 /* The accumulators' bits are integers here; they wrap, or with .satfinite the sum is clamped. */

@@ -2,15 +2,44 @@
 /* wmma, and the moves of matrices between registers and shared memory. */
 #include "softgpu/ptx/ops_tensor.h"
 
+#define UNPACK(n, FROM, EXPR)                                                                                                    \
+	do {                                                                                                                     \
+		FROM x[n];                                                                                                       \
+		memcpy(x, v, sizeof(x));                                                                                         \
+		for (u32 k = 0; k < (n); k++)                                                                                    \
+			to[k] = (EXPR);                                                                                          \
+	} while (0)
+
+/* The elements of one register of 32 lanes, which lie one after the other, as f32. */
+static inline void unpack_register(const u32 *v, enum type t, f32 *to)
+{
+	switch (t) {
+	case TY_F16:
+		UNPACK(2 * WARP, u16, f16_to_f32(x[k]));
+		break;
+	case TY_BF16:
+		UNPACK(2 * WARP, u16, bits_f32((u32)x[k] << 16));
+		break;
+	case TY_TF32:
+		UNPACK(WARP, u32, bits_f32(x[k] & 0xffffe000));
+		break;
+	case TY_S8:
+		UNPACK(4 * WARP, s8, (f32)x[k]);
+		break;
+	case TY_U8:
+		UNPACK(4 * WARP, u8, (f32)x[k]);
+		break;
+	default: /* f32, and the bits of s32 */
+		memcpy(to, v, 4 * WARP);
+	}
+}
+
 static void wmma_unpack(const struct warp *w, const struct ins *i, u32 list, u32 count, enum type t, f32 *to)
 {
 	u32 e = tensor_per_reg(t), regs = count / (WARP * e);
 
-	for (u32 r = 0; r < regs; r++) {
-		const u32 *v = list_u32(w, i, list + r);
-
-		LANES for (u32 q = 0; q < e; q++) to[(r * WARP + l) * e + q] = t == TY_S32 ? bits_f32(v[l]) : element(v[l], q, t);
-	}
+	for (u32 r = 0; r < regs; r++)
+		unpack_register(list_u32(w, i, list + r), t, to + r * WARP * e);
 }
 
 /* c += a·b of 8×4 and 4×8, to nearest: each element adds its products one after the other, as ptx_product_884() does. */
@@ -96,6 +125,13 @@ static u64 address(const struct warp *w, const struct ins *i, u32 l)
 			    : (u32)(((const u32 *)opnd_ptr(w, i->r[4]))[l] + (u32)i->imm);
 }
 
+/* @len elements of @size bytes between @p, one after the other, and a column of a matrix of @cols. */
+static inline void move_column(u8 *p, u8 *m, u32 len, u32 cols, u32 size, bool store)
+{
+	for (u32 k = 0; k < len; k++)
+		memcpy(store ? p + k * size : m + k * cols * size, store ? m + k * cols * size : p + k * size, size);
+}
+
 /* Moves a whole matrix between memory and @m, in row-major order there; address and stride are those of the first lane. */
 static bool wmma_matrix(struct warp *w, const struct ins *i, u32 em, u8 *m, bool store)
 {
@@ -111,14 +147,14 @@ static bool wmma_matrix(struct warp *w, const struct ins *i, u32 em, u8 *m, bool
 
 		if (!p || !ptx_lane_addr(w, i, first, (enum space)i->sub, base + r * stride + (len - 1) * size, size))
 			return false;
-		for (u32 k = 0; k < len; k++) {
-			u8 *at = m + (row_major ? r * cols + k : k * cols + r) * size;
-
-			if (store)
-				memcpy(p + k * size, at, size);
-			else
-				memcpy(at, p + k * size, size);
-		}
+		if (row_major)
+			memcpy(store ? p : m + r * cols * size, store ? m + r * cols * size : p, len * size);
+		else if (size == 1)
+			move_column(p, m + r, len, cols, 1, store);
+		else if (size == 2)
+			move_column(p, m + r * 2, len, cols, 2, store);
+		else
+			move_column(p, m + r * size, len, cols, size, store);
 	}
 	return true;
 }
