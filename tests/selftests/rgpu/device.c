@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "tests/selftests/rgpu/stub.h"
 
@@ -153,6 +154,7 @@ static void offline_since_open(void)
 static void unloading(void)
 {
 	int fd, sfd, fds[2], status;
+	struct timespec begin, end;
 	struct nl nl;
 	pid_t pid;
 	char b;
@@ -167,7 +169,10 @@ static void unloading(void)
 	close(sfd);
 	is_int(counter("gone"), 1, "a GONE that nobody acknowledges");
 	nl_open(&nl);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	is_int(unload(), 0, "does not hold the module");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("# unloaded in %ld ms\n", (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000);
 	is_int(nl_dump(&nl, RGPU_CMD_DEV_GET, NULL, NULL), -ENOENT, "a socket that is open finds no family");
 	nl_close(&nl);
 	is_int(system("modprobe rgpu"), 0, "it loads again");
