@@ -63,7 +63,7 @@ start "the second" 1 1 $n $(gpu)
 [ ${sent:-$first} -lt $((first / 20)) ]
 result $? "… sends less than a twentieth of that"
 if [ $TRANSPORT = kmod ]; then
-		$B/bin/rgpu status >"$tmp/status" 2>&1
+	$B/bin/rgpu status >"$tmp/status" 2>&1
 	grep -Eq 'known to the server: ([4-9]|[1-9][0-9]+)\.[0-9] MiB in [1-9][0-9]* blocks, not sent' "$tmp/status"
 	result $? "rgpu status has it" || diag <"$tmp/status"
 	done_testing

@@ -62,6 +62,7 @@ static void connection(struct worker *w, const uint8_t *data, size_t size, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct worker w;
+	unsigned flags = 0;
 	size_t first;
 
 	/* Two bytes say where the connection breaks and another goes on, and in what pieces the bytes come. */
@@ -73,8 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stub_no_crash = true;
 	if (worker_init(&w, NULL, data[0] & 1, &worker_times_default))
 		abort();
-	if (size > 2 + sizeof(struct rgpu_frame) && data[2 + offsetof(struct rgpu_frame, flags) + 1] & RGPU_ATTACH_CACHE >> 8)
+	if (size > 2 + sizeof(struct rgpu_frame))
+		flags = data[2 + offsetof(struct rgpu_frame, flags) + 1] << 8;
+	if (flags & RGPU_ATTACH_CACHE)
 		lend_store(&w);
+	/* The answers, too, whatever the link carries. */
+	if (flags & (RGPU_ATTACH_LZ4 | RGPU_ATTACH_ZSTD))
+		worker_compress(&w, flags & RGPU_ATTACH_LZ4 ? RGPU_PACK_LZ4 : RGPU_PACK_ZSTD);
 	first = data[0] > 1 ? (size - 2) * data[0] / 256 : size - 2;
 	connection(&w, data + 2, first, data[1] ? data[1] : size);
 	if (first < size - 2 && !w.broken)

@@ -93,6 +93,8 @@ put('frames', 'packed-run', one(attach + frame(RECORDS, 2, head) + packed(2, PAY
 for n, bad in enumerate([packed(2, PAYLOAD, 9, b'x'), packed(2, ACK, 16, literals(b'a' * 16)), frame(PACKED, 0, b'1'), packed(2, RECORDS, 64, b'\x00', 0x400),
                          frame(RECORDS, 2, head) + packed(2, PAYLOAD, 300, run), frame(RECORDS, 2, head) + packed(2, PAYLOAD, 1 << 20, run)]):
     put('frames', f'packed-bad{n}', one(attach + bad))
+for name, how in ('lz4', 0x200), ('zstd', 0x400):
+    put('frames', 'packed-down-' + name, one(frame(ATTACH, 0, flags=how) + frame(RECORDS, 1, rec(FILL, 1, segs=[(1, 2, 0, 20000), (1, 2, 30000, 300000)], body=b'\1\0\0\0')) + ack + rest))
 put('frames', 'packed-off', one(frame(ATTACH, 0) + packed(2, RECORDS, len(head), literals(head))))
 
 # Requests of a control connection.
