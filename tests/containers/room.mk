@@ -6,8 +6,8 @@ LONG += podman slurm
 long-podman: all modules e2e-programs
 	@for p in podman runc crun newuidmap; do command -v $$p >/dev/null || { echo "no $$p: apt-get install podman runc crun uidmap" >&2; exit 1; }; done
 	scripts/debian-root >/dev/null
-	scripts/vm run --devices 2 -- tests/containers/podman.t
+	scripts/vm run --devices 2 --time-limit 2700 -- tests/containers/podman.t
 
 long-slurm: all modules e2e-programs
 	@for p in slurmctld slurmd munged; do command -v $$p >/dev/null || { echo "no $$p: apt-get install slurm-wlm munge" >&2; exit 1; }; done
-	scripts/vm run --devices 4 -- tests/containers/slurm.t
+	scripts/vm run --devices 4 --time-limit 2700 -- tests/containers/slurm.t
