@@ -245,7 +245,7 @@ static void reply(struct lane_call *call)
 	r->rep.bulk = r->recv ? c->recv_used : 0;
 	if (r->rep.bulk > c->recv_len)
 		r->rep.bulk = c->recv_len;
-	output_reply(call->lane, r, c->ready || c->rec.stamp);
+	output_reply(call->lane, r, c->ready || c->rec.stamp, fence || c->tells);
 }
 
 void lane_complete(struct lane_call *call)

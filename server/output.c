@@ -246,9 +246,9 @@ static bool sendable(struct srv_lane *lane)
 
 	if (!r)
 		return false;
-	if (r->rep.flags & RGPU_REP_QUIET)
-		return true;
-	return lane->cq_sent < lane->cq_allow && (!o->order_head || o->order_head->order > r->barrier);
+	if (o->order_head && o->order_head->order <= r->barrier)
+		return false;
+	return r->rep.flags & RGPU_REP_QUIET || lane->cq_sent < lane->cq_allow;
 }
 
 static void stage_reply(struct srv_lane *lane)
@@ -390,7 +390,7 @@ static void pump_from_lane(struct worker *w)
 		worker_kick(w);
 }
 
-void output_reply(struct srv_lane *lane, struct reply *r, bool ordered)
+void output_reply(struct srv_lane *lane, struct reply *r, bool ordered, bool tells)
 {
 	struct worker *w = lane->w;
 	struct output *o = &w->output;
@@ -402,13 +402,13 @@ void output_reply(struct srv_lane *lane, struct reply *r, bool ordered)
 		return;
 	}
 	r->rep.rseq = ++lane->rseq;
+	r->barrier = tells ? o->order : 0;
 	if (r->rep.flags & RGPU_REP_QUIET) {
 		if (ordered) {
 			r->order = ++o->order;
 			order_add(o, r);
 		}
 	} else {
-		r->barrier = o->order;
 		r->rep.qstatus = o->qstatus;
 		r->rep.qop = o->qop;
 		o->qstatus = 0;

@@ -21,9 +21,9 @@ struct reply {
 	uint8_t *recv; /* owned; rep.bulk bytes for the segments, in their order */
 	uint64_t sent; /* of them, on this connection */
 	/*
-	 * A fence's reply may say "the copy is done", on whatever channel the copy was: so it goes after
-	 * every reply of an asynchronous copy that was made before it. Those are numbered (order), and a
-	 * fence's reply remembers the last number there was (barrier).
+	 * A fence's reply may say "the copy is done", on whatever channel the copy was, and so may a watch's
+	 * word: so they go after every reply of an asynchronous copy that was made before them. Those are
+	 * numbered (order), and who tells remembers the last number there was (barrier; 0: waits for none).
 	 */
 	uint64_t order, barrier;
 	struct reply *order_next;
@@ -87,8 +87,11 @@ void output_destroy(struct output *o);
 /* A reply with room for body_len bytes, which the caller fills. NULL: no memory. */
 struct reply *reply_new(uint32_t body_len, unsigned nrecv_segs);
 
-/* Numbers @r and sends it, or keeps it for the next connection. @ordered: of an asynchronous copy. Takes it over. */
-void output_reply(struct srv_lane *lane, struct reply *r, bool ordered);
+/*
+ * Numbers @r and sends it, or keeps it for the next connection. Takes it over. @ordered: of an asynchronous copy. @tells: it may
+ * say that work is done.
+ */
+void output_reply(struct srv_lane *lane, struct reply *r, bool ordered, bool tells);
 
 /* A quiet call failed; only the first untold one is kept. */
 void output_quiet_error(struct worker *w, int32_t status, uint32_t op);

@@ -20,11 +20,14 @@ static struct rgpu_lane *lane[PLACES]; /* whose reply brings it */
 static uint32_t next;
 static uint64_t last_mark;
 
+#define TURN_SHIFT 56 /* seven bits below RGPU_WATCH_ASK: others than those of the mark that the place had before */
+
 static uint64_t word(uint32_t place)
 {
 	return __atomic_load_n((const uint64_t *)bo.base + place, __ATOMIC_ACQUIRE);
 }
 
+/* The link may bring a word in two parts: all of it is there when its last byte is, which differs and says whether to ask. */
 static bool written(uint32_t place)
 {
 	return (word(place) & ~RGPU_WATCH_ASK) == owed[place];
@@ -42,7 +45,7 @@ static uint32_t take(struct rgpu_session *s)
 
 		if (owed[at] && !(given_up[at] && written(at)))
 			continue;
-		owed[at] = ++last_mark;
+		owed[at] = ((word(at) >> TURN_SHIFT) + 1) % 128 << TURN_SHIFT | ++last_mark;
 		given_up[at] = false;
 		return at;
 	}
