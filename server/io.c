@@ -79,6 +79,8 @@ static void greet(struct io *io)
 		o->failed = 0;
 		io->greeting = NULL;
 		io->live = true;
+		/* Here, as the link may be cut off by another thread as soon as it is known. */
+		io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
 	}
 	pthread_mutex_unlock(&o->lock);
 	rgpu_link_free(io->greeting);
@@ -86,7 +88,6 @@ static void greet(struct io *io)
 	OPENSSL_cleanse(io->psk, sizeof(io->psk));
 	if (!io->live)
 		return;
-	io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
 	io->began = io->pinged = rgpu_now_ns();
 	io->w->input.last_records = io->w->input.last_bytes = io->began;
 }
