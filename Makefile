@@ -105,9 +105,9 @@ check-asan:
 	$(MAKE) B=$(B)/asan SANITIZE=address,undefined check-unit
 
 # Threads, fork, exit, dlclose, signals and dead servers under ThreadSanitizer. softgpu itself is built without: kernels race by
-# right, and what it shares with the server goes through locks that the sanitizer sees anyhow. No tests of mapped memory, which is
-# compared with what went across while kernels and the program write it.
-TSAN_TESTS := $(patsubst %,api-%,life session hostfunc stream) $(patsubst %,server-%,lanes resume process stamps) \
+# right, and what it shares with the server goes through locks that the sanitizer sees anyhow. Mapped memory is compared with what went across
+# while kernels and the program write it: lib/twin.c is not looked at there.
+TSAN_TESTS := $(patsubst %,api-%,life session hostfunc stream trips shared) $(patsubst %,server-%,lanes resume process stamps) \
 	$(patsubst %,relay_%,order cut control direct proxy hostile)
 TSAN_SOFTGPU := $(patsubst %,lib/%,libsoftgpu.so libsoftcublas.so)
 

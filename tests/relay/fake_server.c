@@ -437,7 +437,7 @@ void fake_stop(struct fake *f)
 		drop_replies(&f->ch[i], UINT64_MAX);
 		free(f->ch[i].payload);
 	}
-	pthread_mutex_destroy(&f->lock);
+	/* The lock stays: a relay whose server is away goes on asking for leases. */
 }
 
 int fake_lease(struct fake *f, struct rgpu_lease *out, char why[RGPU_WHY_MAX])
