@@ -21,8 +21,7 @@ void input_reset(struct worker *w)
 		struct srv_lane *lane = w->lanes[i];
 
 		if (lane->filling)
-			batch_put(lane->filling);
-		lane->filling = NULL;
+			lane_put_filling(lane);
 		lane->rewinding = false;
 	}
 	*in = (struct input){.last_records = in->last_records, .packed = in->packed};
@@ -182,10 +181,8 @@ static void rewind_lane(struct srv_lane *lane)
 
 	w->input.skip[lane->channel] = b->payload_len - lane->filled;
 	lane->rx += b->len + b->payload_len;
-	lane->filling = NULL;
 	lane->rewinding = true;
-	b->payload_len = 0; /* it is not whole: nobody is to have it */
-	batch_put(b);
+	lane_put_filling(lane);
 	pthread_mutex_lock(&w->output.lock);
 	lane->need = lane->received + 1;
 	output_grant_due(lane);

@@ -85,8 +85,7 @@ void lane_close(struct srv_lane *lane)
 
 	w->pool -= lane->window - WORKER_WINDOW;
 	if (lane->filling)
-		batch_put(lane->filling);
-	lane->filling = NULL;
+		lane_put_filling(lane);
 	pthread_mutex_lock(&lane->lock);
 	lane->closing = true;
 	pthread_cond_signal(&lane->wake);
@@ -154,6 +153,15 @@ void batch_put(struct batch *b)
 	if (w->output.link && !w->output.want_out)
 		worker_kick(w);
 	pthread_mutex_unlock(&w->output.lock);
+}
+
+void lane_put_filling(struct srv_lane *lane)
+{
+	struct batch *b = lane->filling;
+
+	lane->filling = NULL;
+	b->payload_len = 0;
+	batch_put(b);
 }
 
 void lane_queue(struct srv_lane *lane, struct batch *b)

@@ -81,6 +81,8 @@ void lane_put(struct srv_lane *lane);
 
 struct batch *batch_new(struct srv_lane *lane, uint32_t len);
 void batch_put(struct batch *b);
+/* One whose payload is not whole: nobody is to have what lies behind the bytes that came. */
+void lane_put_filling(struct srv_lane *lane);
 void lane_queue(struct srv_lane *lane, struct batch *b); /* takes the reference over */
 
 bool lane_has_work(struct srv_lane *lane); /* something is queued, or it is to close */

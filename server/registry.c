@@ -574,6 +574,9 @@ void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd)
 			if (s->token_until > rgpu_now_ns() && !CRYPTO_memcmp(s->token, p->token, sizeof(s->token)) &&
 			    s->token_lease == p->lease)
 				hit = s;
+		/* Without TLS it goes no other way than its control connection. */
+		if (hit && hit->proof == PROOF_NONE && !rgpu_sock_is_loopback(fd))
+			hit = NULL;
 		if (hit) {
 			hit->refs++;
 			hit->token_until = 0;
@@ -592,7 +595,8 @@ void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd)
 		OPENSSL_cleanse(m->conn.psk, RGPU_KEY_LEN);
 		registry_put(hit);
 	} else {
-		rgpu_info("a data connection with an unknown or expired token was dropped");
+		rgpu_info("a data connection was dropped: its token is unknown or has run out, or it is plaintext and not from a "
+			  "loopback address");
 	}
 	free(m);
 	close(fd);

@@ -46,12 +46,12 @@ $(SERVER_TESTS:%=$(B)/tests/server-%): $(B)/tests/server-%: $(B)/server/tests/te
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER)
 
-$(B)/tests/server-config: $(B)/server/tests/test_config.o $(B)/lib/librgpu-engine.a $(SERVER_BASE)
+$(B)/tests/server-config $(B)/tests/server-plain: $(B)/tests/server-%: $(B)/server/tests/test_%.o $(B)/lib/librgpu-engine.a $(SERVER_BASE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER)
 
-UNIT_TESTS += $(B)/tests/server-config
+UNIT_TESTS += $(B)/tests/server-config $(B)/tests/server-plain
 
-$(B)/tests/server-process $(B)/tests/server-config: | $(B)/tests/server-stubd
+$(B)/tests/server-process $(B)/tests/server-config $(B)/tests/server-plain: | $(B)/tests/server-stubd
 
 UNIT_TESTS += $(SERVER_TESTS:%=$(B)/tests/server-%)

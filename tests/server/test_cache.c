@@ -250,6 +250,33 @@ static void a_client(void)
 	rig_down(&r);
 }
 
+/* A connection that breaks inside a payload leaves nothing behind that nobody sent. */
+static void a_cut(void)
+{
+	struct store_stats s;
+
+	store_free(store);
+	store = store_new(16 << 20);
+	fill(bytes, BYTES, 78);
+	up("five", true);
+	a_record(1);
+	send_block(bytes, BLOCK);
+	peer_send(&r.p, RGPU_D_PING, 0, bytes, 8);
+	hear(RGPU_D_PONG);
+	peer_drop(&r.p);
+	rig_resume(&r);
+	hear(RGPU_D_KNOWN);
+	a_record(1);
+	send_block(bytes, BLOCK);
+	send_block(bytes + BLOCK, TAIL);
+	ok(summed(), "cut inside a payload, it is sent again");
+	while (!knows(bytes, BLOCK) || !knows(bytes + BLOCK, TAIL))
+		hear(RGPU_D_KNOWN);
+	store_stats(store, &s);
+	is_int(s.admitted, 2, "… and its blocks alone are kept");
+	rig_down(&r);
+}
+
 static void breaks(bool flagged, uint16_t type, uint32_t len, bool record, const char *what)
 {
 	struct rgpu_ref ref = {.len = len};
@@ -266,6 +293,7 @@ int main(void)
 {
 	the_store();
 	a_client();
+	a_cut();
 	breaks(false, RGPU_D_REF, BLOCK, true, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK, false, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK + 1, true, "REF's block");
