@@ -13,6 +13,7 @@ struct store_tenant {
 	struct store *store;
 	char client[STORE_NAME_MAX];
 	uint32_t uid;
+	unsigned users;
 	uint64_t bytes;
 	struct store_block *newest, *oldest;
 	struct store_block *bucket[BUCKETS];
@@ -21,7 +22,7 @@ struct store_tenant {
 
 struct store {
 	pthread_mutex_t lock; /* of all below, and of the tenants */
-	struct store_tenant *tenants;
+	struct store_tenant *tenants; /* those who were put last come first */
 	struct store_stats stats;
 };
 
@@ -49,7 +50,10 @@ struct store_tenant *store_tenant(struct store *st, const char *client, uint32_t
 		t->uid = uid;
 		t->next = st->tenants;
 		st->tenants = t;
+		st->stats.idle++;
 	}
+	if (t && !t->users++)
+		st->stats.idle--;
 	pthread_mutex_unlock(&st->lock);
 	return t;
 }
@@ -119,6 +123,43 @@ static bool evict(struct store *st)
 	drop(most->oldest);
 	st->stats.evicted++;
 	return true;
+}
+
+static void unlist(struct store_tenant *t)
+{
+	struct store_tenant **at = &t->store->tenants;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+}
+
+static void forget_oldest_idle(struct store *st)
+{
+	struct store_tenant *oldest = NULL;
+
+	for (struct store_tenant *t = st->tenants; t; t = t->next)
+		oldest = t->users ? oldest : t;
+	while (oldest->oldest)
+		drop(oldest->oldest);
+	unlist(oldest);
+	free(oldest);
+	st->stats.idle--;
+}
+
+void store_tenant_put(struct store_tenant *t)
+{
+	struct store *st = t->store;
+
+	pthread_mutex_lock(&st->lock);
+	if (!--t->users) {
+		unlist(t);
+		t->next = st->tenants;
+		st->tenants = t;
+		if (++st->stats.idle > STORE_IDLE_MAX)
+			forget_oldest_idle(st);
+	}
+	pthread_mutex_unlock(&st->lock);
 }
 
 static bool has_room(const struct store *st, uint32_t len)

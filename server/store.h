@@ -14,6 +14,8 @@
 #define STORE_NAME_MAX	(CLIENT_NAME_MAX + 32)
 #define STORE_LIST_MAX	16384u /* hints that one session is told at its start: the latest used */
 
+#define STORE_IDLE_MAX	64u
+
 struct store;
 struct store_tenant;
 
@@ -32,14 +34,19 @@ struct store_stats {
 	uint64_t limit, bytes, blocks;
 	uint64_t hits, misses, saved; /* saved: bytes that did not travel */
 	uint64_t admitted, evicted;
+	unsigned idle; /* tenants whom nobody has */
 };
 
 /* @limit in bytes, of all tenants together. NULL: no memory. */
 struct store *store_new(uint64_t limit);
 void store_free(struct store *st); /* nobody uses it any more */
 
-/* Who shares blocks: sessions of one client's name and one user there. Never freed before the store. NULL: no memory. */
+/*
+ * Who shares blocks: sessions of one client's name and one user there. Each that is got is put: of those whom nobody has, the
+ * STORE_IDLE_MAX latest keep what they have, as a client may say that it is any user. NULL: no memory.
+ */
 struct store_tenant *store_tenant(struct store *st, const char *client, uint32_t uid);
+void store_tenant_put(struct store_tenant *t);
 
 /*
  * Whether a block that was just uploaded is to be kept: it is not there yet, and there is room, or it is of a kind that comes

@@ -64,6 +64,7 @@ static void *conn_main(void *arg)
 	while (cache_read(c->fd, &q, sizeof(q)) && answer(c, &q))
 		;
 	close(c->fd);
+	store_tenant_put(c->tenant);
 	free(c);
 	return NULL;
 }
@@ -92,5 +93,7 @@ void store_serve(struct store *st, const char *client, uint32_t uid, int fd)
 	/* Its worker sees the end of the socket, and keeps nothing. */
 	rgpu_warn("no memory or thread for a session's repeated uploads: they are sent again");
 	close(fd);
+	if (c && c->tenant)
+		store_tenant_put(c->tenant);
 	free(c);
 }
