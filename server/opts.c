@@ -110,7 +110,6 @@ static const struct option longs[] = {
 	{"max-sessions", required_argument, NULL, OPT_MAX},
 	{"compress", required_argument, NULL, OPT_COMPRESS},
 	{"cache-mib", required_argument, NULL, OPT_CACHE},
-	{"cache", required_argument, NULL, OPT_CACHE},
 	{"client", required_argument, NULL, OPT_CLIENT},
 	{"worker-user", required_argument, NULL, OPT_USER},
 	{"state-dir", required_argument, NULL, OPT_STATE},

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <rgpu_wire.h>
 #include "lib/log.h"
 #include "server/cache_msg.h"
 #include "server/store.h"
@@ -20,6 +21,12 @@ struct conn {
 		uint64_t hints[STORE_LIST_MAX];
 	};
 };
+
+/* Nobody can name a smaller one, and millions of them would make the index slow for all. */
+static bool fits(uint32_t len)
+{
+	return len >= RGPU_BLOCK_MIN && len <= STORE_BLOCK_MAX;
+}
 
 static bool get(struct conn *c, const struct cache_ask *q)
 {
@@ -43,10 +50,10 @@ static bool answer(struct conn *c, const struct cache_ask *q)
 		a.yes = 1;
 		return cache_write(c->fd, &a, sizeof(a)) && cache_write(c->fd, c->hints, a.len);
 	case CACHE_WANTS:
-		a.yes = q->len && q->len <= STORE_BLOCK_MAX && store_wants(c->tenant, q->hint, q->len, q->at_once);
+		a.yes = fits(q->len) && store_wants(c->tenant, q->hint, q->len, q->at_once);
 		return cache_write(c->fd, &a, sizeof(a));
 	case CACHE_PUT:
-		if (!q->len || q->len > STORE_BLOCK_MAX || !cache_read(c->fd, c->block, q->len))
+		if (!fits(q->len) || !cache_read(c->fd, c->block, q->len))
 			return false;
 		a.yes = store_put(c->tenant, c->block, q->len, q->at_once, &a.hint);
 		return cache_write(c->fd, &a, sizeof(a));

@@ -2,6 +2,7 @@
 /* Uploads that come again: what the store keeps and for whom, and a client that names blocks instead of sending them. */
 #include <sys/socket.h>
 #include <unistd.h>
+#include "server/cache_msg.h"
 #include "server/lane.h"
 #include "server/store.h"
 #include "tests/server/peer.h"
@@ -295,6 +296,27 @@ static void a_cut(void)
 	rig_down(&r);
 }
 
+/* A worker that somebody took over says what it likes. */
+static void a_hostile_worker(void)
+{
+	static const uint32_t bad[] = {0, RGPU_BLOCK_MIN - 1, STORE_BLOCK_MAX + 1, UINT32_MAX};
+	struct cache_answer a;
+	int sv[2];
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct cache_ask q = {.what = CACHE_WANTS, .len = bad[i], .hint = i + 1};
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+			abort();
+		store_serve(store, "six", 0, sv[0]);
+		ok(cache_write(sv[1], &q, sizeof(q)) && cache_read(sv[1], &a, sizeof(a)) && !a.yes,
+		   "a block of %u bytes is not wanted", bad[i]);
+		q.what = CACHE_PUT;
+		ok(cache_write(sv[1], &q, sizeof(q)) && !cache_read(sv[1], &a, sizeof(a)), "… and who sends one is hung up on");
+		close(sv[1]);
+	}
+}
+
 static void breaks(bool flagged, uint16_t type, uint32_t len, bool record, const char *what)
 {
 	struct rgpu_ref ref = {.len = len};
@@ -312,6 +334,7 @@ int main(void)
 	the_store();
 	a_client();
 	a_cut();
+	a_hostile_worker();
 	breaks(false, RGPU_D_REF, BLOCK, true, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK, false, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK + 1, true, "REF's block");
