@@ -81,6 +81,13 @@ static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(sessions);
 
+/* Of these, how many have no connection to the server now. */
+static ssize_t links_down_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", rgpu_sessions_down(to_rgpu(dev)));
+}
+static DEVICE_ATTR_RO(links_down);
+
 static const char *const rgpu_policies[] = { [RGPU_POLICY_QUEUE] = "queue", [RGPU_POLICY_FAIL] = "fail" };
 
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -103,7 +110,8 @@ static DEVICE_ATTR_RW(policy);
 
 static struct attribute *rgpu_device_attrs[] = {
 	&dev_attr_name.attr,  &dev_attr_uuid.attr,     &dev_attr_server.attr, &dev_attr_mem_total.attr,
-	&dev_attr_state.attr, &dev_attr_sessions.attr, &dev_attr_policy.attr, NULL,
+	&dev_attr_state.attr, &dev_attr_sessions.attr, &dev_attr_policy.attr,
+	&dev_attr_links_down.attr, NULL,
 };
 ATTRIBUTE_GROUPS(rgpu_device);
 

@@ -432,6 +432,7 @@ static void rgpu_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "rgpu-session:\t%llx\n", ses->id);
 	seq_printf(m, "rgpu-sid:\t%*phN\n", RGPU_SID_LEN, ses->sid);
 	seq_printf(m, "rgpu-state:\t%s\n", states[READ_ONCE(ses->state)]);
+	seq_printf(m, "rgpu-link:\t%s\n", READ_ONCE(ses->down_since) ? "down" : "up");
 	seq_printf(m, "rgpu-channels:\t%u\n", READ_ONCE(ses->nchannels));
 	seq_printf(m, "rgpu-memory:\t%llu KiB\n", (u64)atomic64_read(&ses->bytes) >> 10);
 }

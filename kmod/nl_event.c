@@ -96,6 +96,8 @@ static int rgpu_nl_put_session_event(struct sk_buff *msg, const struct rgpu_sess
 		if (nla_put_u32(msg, RGPU_A_DEVICE, ses->devices[i]->minor))
 			return -EMSGSIZE;
 	}
+	if (ses->down_since && nla_put_u64_64bit(msg, RGPU_A_LINK_DOWN, rgpu_boot_ms() - ses->down_since, RGPU_A_PAD))
+		return -EMSGSIZE;
 	return 0;
 }
 

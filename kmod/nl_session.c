@@ -34,6 +34,8 @@ static int rgpu_nl_put_session_locked(struct sk_buff *msg, const struct rgpu_ses
 		if (nla_put_u32(msg, RGPU_A_DEVICE, ses->devices[i]->minor))
 			return -EMSGSIZE;
 	}
+	if (ses->down_since && nla_put_u64_64bit(msg, RGPU_A_LINK_DOWN, rgpu_boot_ms() - ses->down_since, RGPU_A_PAD))
+		return -EMSGSIZE;
 	if (rgpu_nl_trusted(reader) &&
 	    (nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid) || nla_put_u64_64bit(msg, RGPU_A_CGROUP, ses->cgroup, RGPU_A_PAD)))
 		return -EMSGSIZE;

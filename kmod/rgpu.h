@@ -149,6 +149,7 @@ struct rgpu_session {
 	u32 state;	   /* enum rgpu_session_state; also read without the lock */
 	s32 reason;
 	u32 epoch;
+	u64 down_since; /* LIVE: ms of the boot clock when its connection went down, 0: it is up; also read without the lock */
 	bool ended; /* the program is gone: tables are empty, state is FAILED */
 	unsigned int files;
 	unsigned long deadline;	  /* of RECOVERING, jiffies */
@@ -303,6 +304,14 @@ struct rgpu_session *rgpu_session_find(u64 id);
 struct rgpu_session *rgpu_session_next(unsigned long *index);
 void rgpu_session_forget(struct rgpu_session *ses);
 void rgpu_session_set_state(struct rgpu_session *ses, u32 state, s32 reason);
+void rgpu_session_set_link(struct rgpu_session *ses, bool down);
+unsigned int rgpu_sessions_down(const struct rgpu_device *dev);
+
+/* Milliseconds since the machine started, suspended ones too, and never 0. */
+static inline u64 rgpu_boot_ms(void)
+{
+	return ktime_to_ms(ktime_get_boottime()) + 1;
+}
 void rgpu_session_fail(struct rgpu_session *ses, s32 reason);
 void rgpu_session_lost_proxy(struct rgpu_session *ses, struct rgpu_sesfd *sfd);
 void rgpu_sessions_lost_device(struct rgpu_device *dev);

@@ -160,7 +160,8 @@ static long rgpu_sesfd_set(struct rgpu_sesfd *sfd, unsigned long arg)
 
 	if (err)
 		return err;
-	if (set.flags || (set.state != RGPU_SESSION_LIVE && set.state != RGPU_SESSION_FAILED))
+	if (set.flags & ~RGPU_SET_LINK_DOWN || (set.flags && set.state != RGPU_SESSION_LIVE) ||
+	    (set.state != RGPU_SESSION_LIVE && set.state != RGPU_SESSION_FAILED))
 		return -EINVAL;
 	if (set.state == RGPU_SESSION_FAILED ? set.reason >= 0 || set.reason < -511 : set.reason != 0)
 		return -EINVAL;
@@ -173,6 +174,8 @@ static long rgpu_sesfd_set(struct rgpu_sesfd *sfd, unsigned long arg)
 		err = -EINVAL;
 	else if (set.state != ses->state)
 		rgpu_session_set_state(ses, set.state, set.reason);
+	if (!err && set.state == RGPU_SESSION_LIVE)
+		rgpu_session_set_link(ses, set.flags & RGPU_SET_LINK_DOWN);
 	mutex_unlock(&ses->lock);
 	return err;
 }

@@ -91,6 +91,7 @@ void rgpu_session_set_state(struct rgpu_session *ses, u32 state, s32 reason)
 	lockdep_assert_held(&ses->lock);
 	trace_rgpu_session_state(ses->id, ses->state, state, reason, ses->epoch);
 	ses->reason = reason;
+	WRITE_ONCE(ses->down_since, 0);
 	WRITE_ONCE(ses->state, state);
 	if (ses->kpage) {
 		WRITE_ONCE(ses->kpage->reason, reason);
@@ -112,6 +113,34 @@ void rgpu_session_set_state(struct rgpu_session *ses, u32 state, s32 reason)
 	}
 	rgpu_kick_all_apps(ses);
 	rgpu_nl_session_event(ses, false);
+}
+
+/* The proxy's word on the connection of a session that is LIVE. session.lock is held. */
+void rgpu_session_set_link(struct rgpu_session *ses, bool down)
+{
+	lockdep_assert_held(&ses->lock);
+	if (!ses->down_since == !down)
+		return;
+	WRITE_ONCE(ses->down_since, down ? rgpu_boot_ms() : 0);
+	rgpu_nl_session_event(ses, false);
+}
+
+/* How many sessions on @dev have no connection to the server now. */
+unsigned int rgpu_sessions_down(const struct rgpu_device *dev)
+{
+	struct rgpu_session *ses;
+	unsigned long i = 0;
+	unsigned int n = 0;
+	u32 d;
+
+	for (; (ses = rgpu_session_next(&i)); i++) {
+		mutex_lock(&ses->lock);
+		for (d = 0; ses->down_since && d < ses->ndevices; d++)
+			n += ses->devices[d] == dev;
+		mutex_unlock(&ses->lock);
+		rgpu_session_put(ses);
+	}
+	return n;
 }
 
 /* For good. What the program asks from here on is ESHUTDOWN; @reason is in the K page. */

@@ -344,6 +344,8 @@ static int parse_session(struct nlattr **a, void *arg)
 			    left) if (nla_type(each) == RGPU_A_DEVICE && u32(each) < 64) s->devices |= 1ull << u32(each);
 	s->reason = a[RGPU_A_REASON] ? nla_get_s32(a[RGPU_A_REASON]) : 0;
 	s->bo_bytes = u64(a[RGPU_A_BO_BYTES]);
+	s->link_down = a[RGPU_A_LINK_DOWN];
+	s->down_ms = u64(a[RGPU_A_LINK_DOWN]);
 	s->nchannels = u32(a[RGPU_A_NCHANNELS]);
 	s->id = u64(a[RGPU_A_SESSION]);
 	s->state = u32(a[RGPU_A_STATE]);

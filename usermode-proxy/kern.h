@@ -48,6 +48,8 @@ struct kern_session {
 	uint32_t state, uid, pid;
 	int32_t reason;	    /* of a failed one: negative errno */
 	uint64_t devices;   /* bit N: it uses /dev/rgpuN */
+	bool link_down;	    /* it has no connection to the server … */
+	uint64_t down_ms;   /* … for so long */
 	uint64_t bo_bytes;  /* pinned memory */
 	uint32_t nchannels; /* ever made */
 	char comm[RGPU_COMM_LEN];

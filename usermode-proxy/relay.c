@@ -228,6 +228,7 @@ static void recover(struct rgpu_relay *r)
 	int64_t deadline = r->lost_at + r->lease.grace_ms * MS;
 	char why[RGPU_WHY_MAX], cause[RGPU_WHY_MAX], server[RGPU_ADDR_TEXT_MAX];
 	int wait_ms = 10, err;
+	bool had = r->link; /* else it begins here */
 
 	rgpu_link_free(r->link);
 	r->link = NULL;
@@ -236,6 +237,11 @@ static void recover(struct rgpu_relay *r)
 	if (!r->ops->lease) {
 		relay_fail(r, -ECONNRESET, "the connection to the server ended: %.200s", cause);
 		return;
+	}
+	if (r->ops->down && had) {
+		pthread_mutex_unlock(&r->lock);
+		r->ops->down(r->arg, cause);
+		pthread_mutex_lock(&r->lock);
 	}
 	for (;;) {
 		pthread_mutex_unlock(&r->lock);

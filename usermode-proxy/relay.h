@@ -29,7 +29,7 @@ struct rgpu_relay_map {
 
 /*
  * Where rings and buffer objects come from, and whom to wake. Called with the relay's lock held, but for lease(),
- * live() and failed().
+ * down(), live() and failed().
  */
 struct rgpu_relay_ops {
 	/* -ENOENT: no such channel now; another error breaks the session. */
@@ -49,6 +49,7 @@ struct rgpu_relay_ops {
 
 	/* A new lease by RESUME; blocks. Without it a lost connection is the end. */
 	int (*lease)(void *arg, struct rgpu_lease *out, char why[RGPU_WHY_MAX]);
+	void (*down)(void *arg, const char *why);		/* the connection was lost; another is being made */
 	void (*live)(void *arg);				/* attached (again): calls will be answered */
 	void (*failed)(void *arg, int reason, const char *why); /* the session is over; reason is a negative errno */
 	void (*gone)(void *arg); /* kicked() said so: nothing is left to do but rgpu_relay_free() */

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "usermode-proxy/session.h"
 
@@ -188,11 +189,23 @@ static int lease(void *arg, struct rgpu_lease *out, char why[RGPU_WHY_MAX])
 	return err;
 }
 
+static void down(void *arg, const char *why)
+{
+	struct rgpu_session_set set = {.size = sizeof(set), .flags = RGPU_SET_LINK_DOWN, .state = RGPU_SESSION_LIVE};
+	struct session *s = arg;
+
+	rgpu_info("session of %s (pid %u) is cut off: %s", s->start.comm, s->start.pid, why);
+	__atomic_store_n(&s->down_at, rgpu_now_ns(), __ATOMIC_RELAXED);
+	/* An older module shows no links, and refuses. */
+	ioctl(s->fd, RGPU_SES_SET, &set);
+}
+
 static void live(void *arg)
 {
 	struct session *s = arg;
 
 	rgpu_info("session of %s (pid %u) goes on", s->start.comm, s->start.pid);
+	__atomic_store_n(&s->down_at, 0, __ATOMIC_RELAXED);
 	session_set(s, 0);
 }
 
@@ -217,6 +230,7 @@ static const struct rgpu_relay_ops ops = {
 	.kick = kick,
 	.kicked = kicked,
 	.lease = lease,
+	.down = down,
 	.live = live,
 	.failed = failed,
 };

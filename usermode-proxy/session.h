@@ -28,6 +28,7 @@ struct session {
 	struct rgpu_start start;  /* for RESUME */
 	struct rgpu_relay *relay; /* NULL: an observer */
 	struct pool *pool;
+	int64_t down_at; /* when its connection was lost, 0: it has one; atomic */
 };
 
 /*

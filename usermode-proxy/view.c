@@ -65,9 +65,21 @@ static void carried(const struct session *s, void *arg)
 {
 	struct rgpu_relay_counters c;
 	struct web_view *v = arg;
+	int64_t down = __atomic_load_n(&s->down_at, __ATOMIC_RELAXED);
 
 	if (!s->relay)
 		return;
+	/* A server that is away tells of none: what is known here is who they are. */
+	if (!v->up) {
+		struct web_session *w = web_view_session(v);
+
+		if (!w)
+			return;
+		memcpy(w->sid, s->start.sid, sizeof(w->sid));
+		memcpy(w->comm, s->start.comm, sizeof(s->start.comm));
+		w->uid = s->start.uid;
+		w->pid = s->start.pid;
+	}
 	rgpu_relay_counters(s->relay, &c);
 	for (unsigned i = 0; i < v->nsessions; i++) {
 		struct web_session *w = &v->session[i];
@@ -75,6 +87,8 @@ static void carried(const struct session *s, void *arg)
 		if (memcmp(w->sid, s->start.sid, sizeof(w->sid)))
 			continue;
 		w->carried = true;
+		w->linked = !down;
+		w->down_s = down ? (rgpu_now_ns() - down) / 1000000000 : 0;
 		w->sent_bytes = c.sent_bytes;
 		w->received_bytes = c.received_bytes;
 		w->connections = c.connections;

@@ -58,7 +58,9 @@ static void session(const struct web_session *s, FILE *to)
 	fprintf(to, "\"carried\":%s,", s->carried ? "true" : "false");
 	count(to, "sent_bytes", s->sent_bytes, ",");
 	count(to, "received_bytes", s->received_bytes, ",");
-	count(to, "connections", s->connections, "}");
+	count(to, "connections", s->connections, ",");
+	fprintf(to, "\"linked\":%s,", s->linked || !s->carried ? "true" : "false");
+	count(to, "down_s", s->down_s, "}");
 }
 
 void web_json(const struct web_view *v, FILE *to)

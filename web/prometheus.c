@@ -132,6 +132,8 @@ static const struct session_metric {
 	 offsetof(struct web_session, received_bytes), true},
 	{"rgpu_session_connections_total", "counter", "Connections that the session has had.",
 	 offsetof(struct web_session, connections), true},
+	{"rgpu_session_link_up", "gauge", "Whether the session has a connection to the server now.",
+	 offsetof(struct web_session, linked), true},
 	{"rgpu_session_compressed_bytes_total", "counter", "Bytes to the server that were compressed.",
 	 offsetof(struct web_session, pack_in), true},
 	{"rgpu_session_compressed_to_bytes_total", "counter", "What they became.", offsetof(struct web_session, pack_out), true},

@@ -33,6 +33,8 @@ struct web_session {
 	uint64_t records, round_trips; /* calls of the program that were sent, and those of them that waited for an answer */
 	bool carried;		       /* by the one that is asked: it has the following */
 	uint64_t sent_bytes, received_bytes, connections;
+	uint64_t linked; /* 1: it has a connection to the server now; 0: not for down_s */
+	uint64_t down_s;
 	uint64_t pack_in, pack_out;		    /* bytes that were compressed, and what they became */
 	uint64_t known, named, saved_bytes, needed; /* blocks that the server has, and had, their bytes, those that were gone */
 };

@@ -3,7 +3,7 @@
  * A network that breaks: passes TCP connections on to a port of this machine and cuts them, at any byte or between two TLS
  * records, by FIN or by RST; each new connection comes from another address of 127/8.
  *
- * Usage: cutter PORT SEED MEAN CUTS [flip]; prints its port, then "done" after so many cuts, from which on it cuts no more.
+ * Usage: cutter [ADDRESS:]PORT[@LISTEN] SEED MEAN CUTS [flip]; ADDRESS is 127.0.0.1, LISTEN a free port; prints its port, then "done" after so many cuts, from which on it cuts no more.
  * With "flip", where it would cut at a byte it changes one bit instead, and does nothing else.
  * SIGUSR1: a black hole, nothing moves and nothing is refused; SIGUSR2: it ends.
  */
@@ -38,6 +38,7 @@ struct pair {
 };
 
 static struct pair pairs[PAIRS];
+static struct sockaddr_in to = {.sin_family = AF_INET};
 static unsigned seed, mean, wanted, cuts;
 static bool flip;
 static volatile sig_atomic_t hole;
@@ -145,27 +146,27 @@ static bool move(struct pair *p, int from)
 	return true;
 }
 
-static int dial(uint16_t port)
+static int dial(void)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in from = {.sin_family = AF_INET};
+	bool here = to.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	from.sin_addr.s_addr = htonl(0x7f000002 + rand_r(&seed) % 200);
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) || connect(fd, (struct sockaddr *)&to, sizeof(to))) {
+	if ((here && bind(fd, (struct sockaddr *)&from, sizeof(from))) || connect(fd, (struct sockaddr *)&to, sizeof(to))) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-static void take(int listen_fd, uint16_t port)
+static void take(int listen_fd)
 {
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC), out;
 
 	if (fd < 0)
 		return;
-	out = dial(port);
+	out = dial();
 	for (int i = 0; i < PAIRS && out >= 0; i++) {
 		struct pair *p = &pairs[i];
 
@@ -194,12 +195,22 @@ int main(int argc, char **argv)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	uint16_t port;
+	char *colon, *at;
+	int one = 1;
 
 	if (argc != 5 && (argc != 6 || strcmp(argv[5], "flip")))
 		return 2;
 	flip = argc == 6;
-	port = atoi(argv[1]);
+	colon = strchr(argv[1], ':');
+	at = strchr(argv[1], '@');
+	if (colon)
+		*colon = 0;
+	to.sin_port = htons(atoi(colon ? colon + 1 : argv[1]));
+	if (inet_pton(AF_INET, colon ? argv[1] : "127.0.0.1", &to.sin_addr) != 1)
+		return 2;
+	if (at)
+		a.sin_port = htons(atoi(at + 1));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	seed = atoi(argv[2]);
 	mean = atoi(argv[3]);
 	wanted = atoi(argv[4]);
@@ -239,6 +250,6 @@ int main(int argc, char **argv)
 					shut(&pairs[i], false);
 			}
 		if (p[0].revents)
-			take(fd, port);
+			take(fd);
 	}
 }

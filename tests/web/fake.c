@@ -45,6 +45,7 @@ static int fill(struct web_view *v, void *arg)
 		s->pid = 4242 + i;
 		s->mem_used = (1ull << 30) * (i + 1);
 		s->carried = true;
+		s->linked = 1;
 		s->records = (uint64_t)(t * 40000) * (i + 1);
 		s->round_trips = (uint64_t)(t * 90);
 		s->sent_bytes = (uint64_t)(t * 3e6);

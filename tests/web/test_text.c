@@ -49,6 +49,8 @@ static void fill(struct web_view *v)
 	s->carried = true;
 	v->session[0].carried = true;
 	v->session[0].sent_bytes = 123456;
+	v->session[0].down_s = 17; /* and not linked */
+	s->linked = 1;
 }
 
 static void prometheus(const struct web_view *v)
@@ -66,6 +68,8 @@ static void prometheus(const struct web_view *v)
 	is_int(times(body, "rgpu_session_memory_bytes{"), 2, "memory is told for each of a session's devices");
 	is_int(times(body, "rgpu_session_records_total{"), 1, "calls once");
 	ok(strstr(body, "comm=\"a?[31m?\"") != NULL, "control characters of a name are gone");
+	ok(strstr(body, "rgpu_session_link_up{session=\"07070707\",gpu=\"3\"") && strstr(body, "pid=\"0\"} 0\n"),
+	   "and whether it has a connection");
 	ok(strstr(body, "rgpu_session_sent_bytes_total{session=\"07070707\",gpu=\"3\"") != NULL, "what is carried has its bytes");
 	is_int(times(body, "# TYPE rgpu_session_memory_bytes "), 1, "a name has one header");
 	free(body);
@@ -78,6 +82,8 @@ static void json(const struct web_view *v)
 	ok(strstr(body, "\"name\":\"Soft \\\"GPU\\\"\\\\\\n\"") != NULL, "JSON: the name, quoted");
 	ok(strstr(body, "\"rtt_us\":null") != NULL, "JSON: null for what is unknown");
 	ok(strstr(body, "\"utilization\":25,") && strstr(body, "\"utilization\":null,"), "JSON: known and unknown use");
+	ok(strstr(body, "\"linked\":false,\"down_s\":17}") && strstr(body, "\"linked\":true,"),
+	   "JSON: a connection that is down, and one that is not");
 	free(body);
 }
 

@@ -90,7 +90,7 @@ static void show_uploads(void)
 
 static void show_device(const char *name)
 {
-	static const char *const files[] = {"name", "uuid", "mem_total", "state", "sessions", "policy"};
+	static const char *const files[] = {"name", "uuid", "mem_total", "state", "sessions", "links_down", "policy"};
 	char path[320];
 
 	putchar('\n');
@@ -101,9 +101,11 @@ static void show_device(const char *name)
 
 		snprintf(path, sizeof(path), "/sys/class/rgpu/%s/%s", name, files[i]);
 		v = sys_line(path);
-		if (!v || !*v)
+		if (!v || !*v || (!strcmp(files[i], "links_down") && !strcmp(v, "0")))
 			continue;
-		if (!strcmp(files[i], "mem_total"))
+		if (!strcmp(files[i], "links_down"))
+			field("without a connection", "%s of the sessions", v);
+		else if (!strcmp(files[i], "mem_total"))
 			field("memory", "%.1f GiB", strtoull(v, NULL, 0) / (double)(1 << 30));
 		else
 			field(files[i], "%s", v);
@@ -136,6 +138,8 @@ static void show_session(const struct kern_session *s)
 	putchar('\n');
 	if (s->reason)
 		field("state", "%s: %s", states[s->state & 3], strerror(-s->reason));
+	else if (s->link_down)
+		field("state", "live, but without a connection to the server for %llu s", (unsigned long long)s->down_ms / 1000);
 	else
 		field("state", "%s", states[s->state & 3]);
 	field("pinned memory", "%.1f MiB", s->bo_bytes / (double)(1 << 20));

@@ -17,7 +17,8 @@
 #define RGPU_FEAT_JOIN	 (1ULL << 1) /* RGPU_IOC_SESSION_JOIN */
 #define RGPU_FEAT_REPLAY (1ULL << 2) /* sessions survive the proxy */
 #define RGPU_FEAT_TRACK	 (1ULL << 3) /* RGPU_MMAP_TRACKED, RGPU_IOC_BO_DIRTY */
-#define RGPU_FEATURES	 (RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY | RGPU_FEAT_TRACK)
+#define RGPU_FEAT_LINK	 (1ULL << 4) /* RGPU_SET_LINK_DOWN */
+#define RGPU_FEATURES	 (RGPU_FEAT_BO | RGPU_FEAT_JOIN | RGPU_FEAT_REPLAY | RGPU_FEAT_TRACK | RGPU_FEAT_LINK)
 
 #define RGPU_MAGIC	  0x52475055u /* "RGPU" */
 #define RGPU_UUID_LEN	  16
@@ -284,8 +285,12 @@ struct rgpu_channel_info {
 #define RGPU_SES_CHANNEL_INFO _IOWR(RGPU_IOC_TYPE, 0x51, struct rgpu_channel_info)
 #define RGPU_SES_BO_INFO      _IOWR(RGPU_IOC_TYPE, 0x52, struct rgpu_bo_ref)
 
+/* With LIVE: its connection to the server is down, and the proxy is making another. For those who look; calls wait anyway. */
+#define RGPU_SET_LINK_DOWN (1u << 0)
+
 struct rgpu_session_set {
-	__u32 size, flags;
+	__u32 size;
+	__u32 flags;  /* RGPU_SET_… */
 	__u32 state;  /* LIVE, or FAILED */
 	__s32 reason; /* negative errno when FAILED, else 0 */
 };

@@ -63,7 +63,7 @@ enum rgpu_cmd {
 	/*
 	 * SESSION_GET (anyone): dump, or do with SESSION.
 	 *   out	SESSION, STATE, REASON, EPOCH, UID, PID, COMM, BO_BYTES, NCHANNELS, DEVICE (repeated, by index)
-	 *	to proxy and admin also SID, CGROUP; to the proxy COOKIE
+	 *	while its connection is down LINK_DOWN; to proxy and admin also SID, CGROUP; to the proxy COOKIE
 	 * The proxy and an admin see all sessions, others those of their own uid whose process is visible in their pid
 	 * namespace. PID is as the reader's namespace has it, 0 when it has none. Sessions that ended are not shown: what is
 	 * left of them is the GONE request.
@@ -111,7 +111,7 @@ enum rgpu_cmd {
 
 	/* Events to the group "monitor". */
 	RGPU_CMD_DEV_NTF,     /* DEVICE, ONLINE; or DEVICE, REMOVED */
-	RGPU_CMD_SESSION_NTF, /* SESSION, STATE, REASON, EPOCH, UID, DEVICE; or SESSION, REMOVED */
+	RGPU_CMD_SESSION_NTF, /* SESSION, STATE, REASON, EPOCH, UID, DEVICE, LINK_DOWN; or SESSION, REMOVED */
 	RGPU_CMD_PROXY_NTF,   /* EPOCH; with REMOVED when the proxy went away */
 
 	/*
@@ -179,6 +179,7 @@ enum rgpu_attr {
 	RGPU_A_SESSION_MIB,	    /* u32: rings and buffer objects of one session; 0: half of the memory */
 	RGPU_A_USER_MIB,	    /* u32: of all sessions of one user; 0: no limit */
 	RGPU_A_CGROUP_MIB,	    /* u32: of all sessions started in one cgroup; 0: no limit */
+	RGPU_A_LINK_DOWN,	    /* u64: ms since a LIVE session's connection to the server went down */
 
 	__RGPU_A_MAX,
 };

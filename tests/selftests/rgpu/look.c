@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What SESSION_GET and DEV_GET show to whom, and what the monitor group hears. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,6 +186,40 @@ static void many(void)
 	proxy_close(&p);
 }
 
+/* What a file in sysfs says. */
+static bool says(const char *path, const char *what)
+{
+	char buf[1024];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+
+	buf[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	return strstr(buf, what);
+}
+
+/* The proxy's word on a session's connection is there for those who look, and ends with the next state. */
+static void link_down(struct proxy *p, struct seen *s, int sfd)
+{
+	struct rgpu_session_set set = { .size = sizeof(set), .flags = RGPU_SET_LINK_DOWN, .state = RGPU_SESSION_LIVE };
+
+	ok(see(&p->nl, RGPU_CMD_SESSION_GET, s) == 1 && !msg_attr(&s->last, RGPU_A_LINK_DOWN, NULL), "its connection is up");
+	ok(says("/sys/class/rgpu/rgpu0/links_down", "0\n"), "sysfs: no link is down");
+	is_int(ioctl(sfd, RGPU_SES_SET, &set), 0, "SET LIVE with LINK_DOWN");
+	ok(see(&p->nl, RGPU_CMD_SESSION_GET, s) == 1 && msg_attr(&s->last, RGPU_A_LINK_DOWN, NULL), "it is down");
+	is_int(msg_get_u32(&s->last, RGPU_A_STATE), RGPU_SESSION_LIVE, "and the session LIVE");
+	ok(msg_get_u64(&s->last, RGPU_A_LINK_DOWN) < 3600000, "since not long ago");
+	ok(says("/sys/class/rgpu/rgpu0/links_down", "1\n"), "sysfs: one link is down");
+	is_int(session_set(sfd, RGPU_SESSION_LIVE, 0), 0, "SET LIVE");
+	ok(see(&p->nl, RGPU_CMD_SESSION_GET, s) == 1 && !msg_attr(&s->last, RGPU_A_LINK_DOWN, NULL), "it is up again");
+	set.state = RGPU_SESSION_FAILED;
+	set.reason = -EIO;
+	is_int(ioctl(sfd, RGPU_SES_SET, &set) ? -errno : 0, -EINVAL, "FAILED has no link");
+	set = (struct rgpu_session_set){ .size = sizeof(set), .flags = 2, .state = RGPU_SESSION_LIVE };
+	is_int(ioctl(sfd, RGPU_SES_SET, &set) ? -errno : 0, -EINVAL, "a flag of tomorrow");
+}
+
 int main(void)
 {
 	struct request r;
@@ -225,6 +261,7 @@ int main(void)
 	is_str(msg_attr(&s.last, RGPU_A_COMM, NULL), "look", "name");
 	ok(!memcmp(msg_attr(&s.last, RGPU_A_SID, NULL), r.sid, sizeof(r.sid)), "sid");
 	ok(msg_attr(&s.last, RGPU_A_COOKIE, &len) && len == 6, "cookie");
+	link_down(&p, &s, sfd);
 	in_child("its user sees it, but no secrets", owner);
 	in_child("another user does not", stranger);
 	in_child("nor its user in another pid namespace", owner_in_pid_ns);
