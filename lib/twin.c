@@ -109,7 +109,7 @@ uint64_t twin_address(const struct twin_line *l)
 }
 
 /* Eight bytes that changed together arrive together, as a counter must that somebody polls. */
-void twin_put(struct twin *t, const struct twin_line *l)
+UNORDERED void twin_put(struct twin *t, const struct twin_line *l)
 {
 	uint64_t off = twin_address(l) - t->addr;
 	uint8_t *mem = t->mem + off, *shadow = t->shadow ? t->shadow + off : NULL;
