@@ -35,7 +35,7 @@ struct peer {
 	unsigned pings;
 	uint16_t last_type;
 	uint32_t last_channel, last_len;
-	uint8_t frame[RGPU_FRAME_MAX];
+	_Alignas(16) uint8_t frame[RGPU_FRAME_MAX];
 	uint8_t *out; /* bytes gathered by peer_rec() */
 	uint16_t attach_flags;
 	uint16_t wish_mib; /* RECORDS frames ask for so much credit */
