@@ -312,6 +312,22 @@ static int one(struct server_opts *o, int opt, const char *arg, char why[RGPU_WH
 	return rgpu_why(why, err, "%.250s", inner);
 }
 
+/* For the process's life, and known to belong to somebody. */
+static char *keep(const char *value)
+{
+	static struct kept {
+		struct kept *next;
+		char text[];
+	} *all;
+	struct kept *k = malloc(sizeof(*k) + strlen(value) + 1);
+
+	if (!k)
+		return NULL;
+	k->next = all;
+	all = k;
+	return strcpy(k->text, value);
+}
+
 /* One line of the configuration file: an option's name, and yes or no where the option has no argument. */
 static int conf_set(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX])
 {
@@ -330,7 +346,7 @@ static int conf_set(void *arg, const char *name, const char *value, char why[RGP
 		return rgpu_why(why, -EINVAL, "%s = %.40s: expected yes or no", name, value);
 	if (!on)
 		return 0;
-	kept = strdup(value); /* for the process's life */
+	kept = keep(value);
 	err = kept ? setting(&trial, l->val, kept, inner) : -ENOMEM;
 	if (err)
 		return rgpu_why(why, err, "%s: %.200s", name, kept ? inner : strerror(ENOMEM));
