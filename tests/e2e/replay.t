@@ -36,7 +36,7 @@ again() { # WHAT ARG …
 	result $? "$what: the answers are a handshake's beginning and its end" || diag <"$tmp/played"
 	[ "$(counts)" = "$before" ] && none
 	result $? "$what: no greeting was read, no session was made" || { echo "# $before → $(counts)"; diag <"$tmp/server.log"; }
-	count 'connection with an unknown or expired token was dropped' >"$tmp/dropped"
+	count 'connection was dropped: its token is unknown' >"$tmp/dropped"
 	[ "$(cat "$tmp/dropped")" -gt "${dropped:-0}" ]
 	result $? "$what: the token was good once" || diag <"$tmp/server.log"
 	dropped=$(cat "$tmp/dropped")
