@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "tools/rgpu/bench.h"
+#include "tools/xml.h"
 
 const char *const bench_time_names[BENCH_TIMES] = {"round_trip", "small_call", "launch_issue", "launch", "launch_and_wait", "step"};
 const char *const bench_copy_names[BENCH_COPIES] = {"h2d", "d2h", "h2d_pinned", "d2h_pinned"};
@@ -135,21 +136,7 @@ static double y_of(double rate, double low, double high)
 static void svg_text(FILE *to, double x, double y, const char *anchor, const char *text)
 {
 	fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-	for (; *text; text++)
-		switch (*text) {
-		case '<':
-			fputs("&lt;", to);
-			break;
-		case '>':
-			fputs("&gt;", to);
-			break;
-		case '&':
-			fputs("&amp;", to);
-			break;
-		default:
-			/* XML has no such characters; who named a device or a server need not know. */
-			fputc((unsigned char)*text < ' ' ? '?' : *text, to);
-		}
+	xml_text(text, to);
 	fputs("</text>\n", to);
 }
 

@@ -2,6 +2,7 @@
 /* -q: everything about each device, as text, or as XML with -x. */
 #include <string.h>
 #include "tools/smi/smi.h"
+#include "tools/xml.h"
 
 #define VALUE_COLUMN   55
 #define PROCESS_COLUMN 42
@@ -150,30 +151,11 @@ static void indent(int depth, FILE *to)
 		fputc('\t', to);
 }
 
-static void escaped(const char *s, FILE *to)
-{
-	for (; *s; s++) {
-		switch (*s) {
-		case '&':
-			fputs("&amp;", to);
-			break;
-		case '<':
-			fputs("&lt;", to);
-			break;
-		case '>':
-			fputs("&gt;", to);
-			break;
-		default:
-			fputc((unsigned char)*s < ' ' ? '?' : *s, to); /* no control characters in XML */
-		}
-	}
-}
-
 static void element(int depth, const char *name, const char *value, const char *unit, FILE *to)
 {
 	indent(depth, to);
 	fprintf(to, "<%s>", name);
-	escaped(value, to);
+	xml_text(value, to);
 	fprintf(to, "%s%s</%s>\n", *unit ? " " : "", unit, name);
 }
 
