@@ -58,7 +58,8 @@ texts = [t.text for t in root.iter(ns + 'text')]
 assert 'h2d' in texts and '64 KiB' in texts and any(t.startswith('rgpu softgpu') for t in texts), texts
 PY
 result $? "the picture is SVG with four curves, all of them inside" || diag <"$tmp/out"
-passes "CSV on standard output is alone there" bash -c "bench --csv - | awk -F, 'NF != 7 { exit 1 }'"
+[ "$TRANSPORT" = kmod ] || # the same again, and an emulated guest takes its time
+	passes "CSV on standard output is alone there" bash -c "bench --csv - | awk -F, 'NF != 7 { exit 1 }'"
 fails "a device that is not there is told" 'device 99: .*next: rgpu doctor' bash -c 'bench --device 99'
 [ $status = 1 ]
 result $? "with status 1"

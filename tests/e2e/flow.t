@@ -3,8 +3,9 @@
 # Both directions full on many channels at once: all ends, and worker and proxy keep to the memory that they say they need.
 # RGPU_FLOW_CHANNELS and RGPU_FLOW_MIB (each way and channel) make it larger.
 . tests/e2e/lib.sh
-n=${RGPU_FLOW_CHANNELS:-6} mib=${RGPU_FLOW_MIB:-32}
 gpu_ready
+n=${RGPU_FLOW_CHANNELS:-6}
+mib=${RGPU_FLOW_MIB:-$([ $TRANSPORT = direct ] && echo 32 || echo 16)}
 # The program's limit is one for all that it moves: 24 GiB each way where there is nearly no processor take their time.
 LIMIT=3000
 
