@@ -86,7 +86,7 @@ check-unit: $(UNIT_TESTS)
 	$(PROVE) $(UNIT_TESTS)
 
 # What an emulated guest takes minutes for, and where the kernel under the module matters least: on 6.1 only; `make long-e2e` has all of it on 6.12.
-GUEST_ONCE := tests/e2e/bench.t tests/e2e/certs.t tests/e2e/flow.t
+GUEST_ONCE := $(addprefix tests/e2e/,bench.t certs.t flow.t progress.t smi.t)
 
 # What tests/vm/*.t run in their guests.
 .PHONY: guest-lists
