@@ -64,34 +64,6 @@ static void take_next(struct io *io)
 	io->began = rgpu_now_ns();
 }
 
-static void greet(struct io *io)
-{
-	struct output *o = &io->w->output;
-	int err = rgpu_link_handshake(io->greeting);
-
-	if (err == -EAGAIN)
-		return;
-	if (err)
-		rgpu_info("a data connection was refused: %s", rgpu_link_why(io->greeting));
-	pthread_mutex_lock(&o->lock);
-	if (!err && io->greeting_lease == o->lease && !o->link) {
-		o->link = io->greeting;
-		o->failed = 0;
-		io->greeting = NULL;
-		io->live = true;
-		/* Here, as the link may be cut off by another thread as soon as it is known. */
-		io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
-	}
-	pthread_mutex_unlock(&o->lock);
-	rgpu_link_free(io->greeting);
-	io->greeting = NULL;
-	OPENSSL_cleanse(io->psk, sizeof(io->psk));
-	if (!io->live)
-		return;
-	io->began = io->pinged = rgpu_now_ns();
-	io->w->input.last_records = io->w->input.last_bytes = io->began;
-}
-
 /* The connection is gone, by @err or because its lease is over; the session waits for the next. */
 static void lost(struct io *io, int err)
 {
@@ -116,6 +88,49 @@ static void lost(struct io *io, int err)
 	io->live = false;
 	io->lost = rgpu_now_ns();
 	io->grace = w->direct && ended ? w->times.direct_grace : w->times.grace;
+}
+
+/* Another thread has cut the connection off. */
+static void see_cut(struct io *io)
+{
+	struct output *o = &io->w->output;
+	bool cut;
+
+	pthread_mutex_lock(&o->lock);
+	cut = io->live && !o->link;
+	pthread_mutex_unlock(&o->lock);
+	if (cut)
+		lost(io, 0);
+}
+
+static void greet(struct io *io)
+{
+	struct output *o = &io->w->output;
+	int err = rgpu_link_handshake(io->greeting);
+
+	if (err == -EAGAIN)
+		return;
+	if (err)
+		rgpu_info("a data connection was refused: %s", rgpu_link_why(io->greeting));
+	/* Nothing of the old one is taken for the new one's. What is cut off from here on has another lease. */
+	see_cut(io);
+	pthread_mutex_lock(&o->lock);
+	if (!err && io->greeting_lease == o->lease && !o->link) {
+		o->link = io->greeting;
+		o->failed = 0;
+		io->greeting = NULL;
+		io->live = true;
+		/* Here, as the link may be cut off by another thread as soon as it is known. */
+		io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
+	}
+	pthread_mutex_unlock(&o->lock);
+	rgpu_link_free(io->greeting);
+	io->greeting = NULL;
+	OPENSSL_cleanse(io->psk, sizeof(io->psk));
+	if (!io->live)
+		return;
+	io->began = io->pinged = rgpu_now_ns();
+	io->w->input.last_records = io->w->input.last_bytes = io->began;
 }
 
 static bool expired(int64_t since, int ms, int64_t now)
@@ -302,16 +317,12 @@ void worker_io(struct worker *w)
 
 	pthread_mutex_lock(&w->input_lock);
 	while (!w->broken) {
-		bool busy = false, cut;
+		bool busy = false;
 
 		take_next(&io);
 		if (io.greeting)
 			greet(&io);
-		pthread_mutex_lock(&w->output.lock);
-		cut = io.live && !w->output.link;
-		pthread_mutex_unlock(&w->output.lock);
-		if (cut)
-			lost(&io, 0);
+		see_cut(&io);
 		if (io.live)
 			busy = move(&io);
 		timers(&io, rgpu_now_ns());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Resume: the connection is cut at every byte of a script, or before every answer, and each call has run once. */
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "tests/server/peer.h"
 #include "tests/server/stub.h"
@@ -381,6 +383,49 @@ static void backlog_credit(void)
 	rig_down(&r);
 }
 
+/*
+ * The old connection is cut off and the new one handed over before the I/O thread looks again. One without TLS has no handshake
+ * to wait for: nothing of the old one may be taken for its.
+ */
+static void unseen_cut(void)
+{
+	static const uint8_t half[sizeof(struct rgpu_frame) / 2];
+	unsigned good = 0, n = 20;
+	struct peer_reply rep;
+
+	begin();
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t ch[] = {0}, got;
+		int sv[2];
+
+		peer_rec(&r.p, 0, .op = STUB_COUNT, .fence = true);
+		good += peer_reply(&r.p, &rep, NULL) && rep.rep.seq == i + 1;
+		if (i % 2) {
+			rgpu_link_write(r.p.link, half, sizeof(half));
+			do {
+				pthread_mutex_lock(&r.w.input_lock);
+				got = r.w.input.hdr_got;
+				pthread_mutex_unlock(&r.w.input_lock);
+			} while (got != sizeof(half) && !usleep(100));
+		}
+		pthread_mutex_lock(&r.w.input_lock);
+		worker_retire(&r.w, ++r.lease);
+		peer_drop(&r.p);
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+			abort();
+		r.p.link = rgpu_link_plain(sv[0]);
+		worker_connect(&r.w, sv[1], r.lease, NULL);
+		pthread_mutex_unlock(&r.w.input_lock);
+		peer_attach(&r.p, ch, 1);
+		if (r.p.said_bye)
+			break;
+	}
+	is_int(good, n, "connections that take the place of one whose end nobody has seen: %s",
+	       r.p.said_bye ? r.p.bye.text : "each is the session's");
+	is_int(stub_count, n, "each call has run once");
+	rig_down(&r);
+}
+
 int main(void)
 {
 	unsigned counts;
@@ -396,6 +441,7 @@ int main(void)
 	old_lease();
 	backlog_credit();
 	small_calls();
+	unseen_cut();
 	silence();
 	grace(false, false, "a client that never came is not waited for forever");
 	grace(false, true, "a proxy may come back within the grace period");
