@@ -200,6 +200,9 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 			s->gone = *m;
 			s->gone_said = true;
 		}
+		/* One that was taken over may say other things for ever. */
+		if (!err && !rgpu_ms_left(deadline))
+			err = -ETIMEDOUT;
 	}
 	s->hung_up |= err == -EPIPE;
 	if (err == -EPIPE)
@@ -211,6 +214,13 @@ int registry_ask(struct ses *s, struct wmsg *m, int timeout_ms, char why[RGPU_WH
 	if (m->err)
 		rgpu_why(why, 0, "%s", m->text);
 	return -m->err;
+}
+
+/* Who a session belongs to, and which process its worker is, we know better than a worker that was taken over. */
+static void take_answer(struct ses *s, const struct wmsg_ident *i)
+{
+	s->ident.lease = i->lease;
+	s->ident.flags |= i->flags & WMSG_HAS_LINK;
 }
 
 void registry_tell_link(struct registry *r, struct ses *s)
@@ -290,7 +300,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 		s->ident.worker = pid;
 		err = registry_ask(s, m, OPEN_MS, why);
 		if (!err) {
-			s->ident = m->ident;
+			take_answer(s, &m->ident);
 			registry_tell_link(r, s);
 		}
 	}
@@ -359,8 +369,11 @@ static int take_up(struct ses *s, const struct asker *a, const struct rgpu_start
 	m->ident.epoch = st->epoch;
 	m->ident.cert = a->cert; /* it may have been renewed */
 	err = registry_ask(s, m, REGISTRY_ANSWER_MS, why);
-	if (!err)
-		s->ident = m->ident;
+	if (!err) {
+		s->ident.epoch = st->epoch;
+		s->ident.cert = a->cert;
+		take_answer(s, &m->ident);
+	}
 	free(m);
 	return err;
 }

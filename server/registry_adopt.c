@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/log.h"
 #include "server/registry_int.h"
+#include "server/text.h"
 
 /* "<32 hex digits>.sock" → sid. */
 static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])
@@ -25,16 +27,27 @@ static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])
 static int call(const char *path)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = REGISTRY_ANSWER_MS / 1000}; /* for one that takes no calls */
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	memcpy(a.sun_path, path, strlen(path) + 1);
 	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fd;
 	err = errno;
 	close(fd);
 	return -err;
+}
+
+/* The process behind the socket, whatever it says. */
+static int worker_of(int sock)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) ? -1 : who.pid;
 }
 
 static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
@@ -60,11 +73,17 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 	pthread_mutex_unlock(&s->lock);
 	if (!err && memcmp(m->ident.sid, sid, RGPU_SID_LEN))
 		err = rgpu_why(why, -EPROTO, "another session answers there");
+	/* It is killed by that number. */
+	if (!err && m->ident.worker != worker_of(s->sock))
+		err = rgpu_why(why, -EPROTO, "it says that it is another process");
 	if (err) {
 		rgpu_warn("%s: the worker behind it cannot be taken over: %s", s->path, why);
 		goto out;
 	}
 	s->ident = m->ident;
+	text_printable(s->ident.key_id, sizeof(s->ident.key_id));
+	text_printable(s->ident.from, sizeof(s->ident.from));
+	text_printable(s->ident.comm, sizeof(s->ident.comm));
 	/* After a reload we are still its parent. */
 	s->child = !waitid(P_PID, s->ident.worker, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT);
 	s->slot = s->ident.slot;

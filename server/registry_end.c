@@ -11,7 +11,8 @@
 #include "lib/log.h"
 #include "server/registry_int.h"
 
-#define END_MS 3000 /* for a worker to leave by itself; then it is killed */
+#define END_MS	  3000 /* for a worker to leave by itself; then it is killed */
+#define WORDS_MAX 256  /* more than its socket holds */
 
 static void bury_text(struct ses *s, int status, char text[252])
 {
@@ -36,7 +37,8 @@ void registry_bury(struct registry *r, struct ses *s)
 
 	pthread_mutex_lock(&s->lock);
 	s->state = SES_OVER;
-	while (!s->gone_said && !wmsg_recv(s->sock, &m, NULL, 0)) {
+	/* As many as can lie there: one that was taken over may go on talking. */
+	for (int i = 0; i < WORDS_MAX && !s->gone_said && !wmsg_recv(s->sock, &m, NULL, 0); i++) {
 		if (m.type != W_GONE)
 			continue;
 		s->gone = m;

@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "lib/clock.h"
 #include "server/registry_int.h"
 
 #define STATS_MS 1000 /* for one worker; one that is busy joining a device is passed over */
+#define ALL_MS	 4000 /* for all */
+#define LEAST_MS 20   /* … but each has so much */
 
 struct picture {
 	const struct asker *a;
@@ -70,6 +74,24 @@ static ssize_t render(const struct picture *p, uint8_t **out)
 	return sizeof(h) + devs + sess;
 }
 
+/* Somebody else may be talking to its worker for long. ThreadSanitizer sees no pthread_mutex_clocklock(). */
+static bool lock_within(struct ses *s, int ms)
+{
+	int64_t deadline = rgpu_deadline(ms);
+
+	while (pthread_mutex_trylock(&s->lock))
+		if (!rgpu_ms_left(deadline) || usleep(500))
+			return false;
+	return true;
+}
+
+static int patience(int64_t deadline)
+{
+	int left = rgpu_ms_left(deadline);
+
+	return left < LEAST_MS ? LEAST_MS : left > STATS_MS ? STATS_MS : left;
+}
+
 int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg)
 {
 	unsigned room = r->opts->max_sessions + 1;
@@ -77,6 +99,7 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
 	struct ses **ses = calloc(room, sizeof(*ses));
 	struct wmsg *m = calloc(1, sizeof(*m));
 	char why[RGPU_WHY_MAX];
+	int64_t deadline = rgpu_deadline(ALL_MS);
 	int err = -ENOMEM;
 	unsigned found;
 
@@ -84,12 +107,13 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
 		err = 0;
 		found = registry_watch(r, fds, ses, room);
 		for (unsigned i = 0; i < found; i++) {
-			pthread_mutex_lock(&ses[i]->lock);
-			m->type = W_STATS;
 			/* One that ended meanwhile, or hangs, uses nothing that could be told. */
-			if (!err && ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, STATS_MS, why))
-				err = visit(arg, ses[i], m);
-			pthread_mutex_unlock(&ses[i]->lock);
+			if (!err && lock_within(ses[i], patience(deadline))) {
+				m->type = W_STATS;
+				if (ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, patience(deadline), why))
+					err = visit(arg, ses[i], m);
+				pthread_mutex_unlock(&ses[i]->lock);
+			}
 			registry_put(ses[i]);
 		}
 	}
