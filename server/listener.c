@@ -369,7 +369,6 @@ static int signalled(struct listener *l)
 
 static int loop(struct listener *l)
 {
-	unsigned room = l->opts->max_sessions + 1;
 
 	for (;;) {
 		struct pollfd *p = l->fds;
@@ -384,7 +383,7 @@ static int loop(struct listener *l)
 			p[3 + i] = (struct pollfd){.fd = l->guest[i].fd,
 						   .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN};
 		rgpu_notify_watchdog();
-		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, room);
+		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, l->registry.most);
 		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
 			if (errno != EINTR)
 				rgpu_err("poll: %s", strerror(errno));
@@ -537,10 +536,6 @@ static int begin(struct listener *l)
 	}
 	for (unsigned i = 0; i < GUESTS_MAX; i++)
 		l->guest[i].fd = -1;
-	l->fds = calloc(3 + GUESTS_MAX + l->opts->max_sessions + 1, sizeof(*l->fds));
-	l->watched = calloc(l->opts->max_sessions + 1, sizeof(*l->watched));
-	if (!l->fds || !l->watched)
-		return -ENOMEM;
 	err = load_keys(l);
 	if (!err)
 		err = catch_signals(l);
@@ -563,6 +558,12 @@ static int begin(struct listener *l)
 	}
 	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
 	registry_adopt(&l->registry);
+	l->fds = calloc(3 + GUESTS_MAX + l->registry.most, sizeof(*l->fds));
+	l->watched = calloc(l->registry.most, sizeof(*l->watched));
+	if (!l->fds || !l->watched) {
+		rgpu_err("out of memory");
+		return -ENOMEM;
+	}
 	registry_revoke(&l->registry, refuses_client, l);
 	l->control.registry = &l->registry;
 	show(l);

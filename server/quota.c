@@ -60,15 +60,21 @@ struct quota *quota_open(const char *path, unsigned slots)
 
 void quota_clear(struct quota *q, unsigned slot, const char *client)
 {
-	struct slot *s = &q->slot[slot];
+	struct slot *s;
 
-	if (slot >= q->n)
+	if (!q || slot >= q->n)
 		return;
+	s = &q->slot[slot];
 	memset(s->client, 0, sizeof(s->client));
 	for (unsigned i = 0; i < QUOTA_DEVICES; i++)
 		s->used[i] = 0;
 	if (client)
 		memcpy(s->client, client, strnlen(client, sizeof(s->client) - 1));
+}
+
+unsigned quota_slots(const struct quota *q)
+{
+	return q ? q->n : 0;
 }
 
 void quota_use(struct quota *q, unsigned slot, const struct client_limits *l)

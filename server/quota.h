@@ -17,6 +17,9 @@ struct quota *quota_open(const char *path, unsigned slots);
 /* The listener's: nothing is counted in this slot any more, and it is @client's from now on (NULL: nobody's). */
 void quota_clear(struct quota *q, unsigned slot, const char *client);
 
+/* How many there are. */
+unsigned quota_slots(const struct quota *q);
+
 /* The worker's: which slot and which limits are its own. Before anything is taken. */
 void quota_use(struct quota *q, unsigned slot, const struct client_limits *l);
 

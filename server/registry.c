@@ -54,6 +54,7 @@ void registry_init(struct registry *r, const struct server_opts *o, const struct
 	snprintf(r->state_dir, sizeof(r->state_dir), "%s", state_dir);
 	/* Workers of an earlier server with more sessions may be about to come in, besides. */
 	r->slots = 2 * o->max_sessions;
+	r->most = o->max_sessions;
 	snprintf(path, sizeof(path), "%s/memory", r->state_dir);
 	r->quota = quota_open(path, r->slots);
 	if (!r->quota)

@@ -59,6 +59,7 @@ struct registry {
 	struct quota *quota;
 	struct store *store; /* NULL: nothing is kept */
 	unsigned slots;
+	unsigned most; /* sessions at once: max_sessions, or those of an earlier server that let in more */
 	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
 	struct ses *list;

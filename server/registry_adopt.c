@@ -108,6 +108,19 @@ out:
 	free(m);
 }
 
+/* What workers that nobody buried had taken. Only sessions that were adopted have anything yet. */
+static void clear_account(struct registry *r)
+{
+	for (unsigned slot = 0; slot < quota_slots(r->quota); slot++) {
+		const struct ses *s = r->list;
+
+		while (s && s->slot != slot)
+			s = s->next;
+		if (!s)
+			quota_clear(r->quota, slot, NULL);
+	}
+}
+
 void registry_adopt(struct registry *r)
 {
 	DIR *d = opendir(r->state_dir);
@@ -119,4 +132,7 @@ void registry_adopt(struct registry *r)
 			adopt(r, sid);
 	if (d)
 		closedir(d);
+	clear_account(r);
+	if (r->n > r->most)
+		r->most = r->n;
 }

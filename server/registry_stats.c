@@ -94,7 +94,7 @@ static int patience(int64_t deadline)
 
 int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg)
 {
-	unsigned room = r->opts->max_sessions + 1;
+	unsigned room = r->most;
 	struct pollfd *fds = calloc(room, sizeof(*fds));
 	struct ses **ses = calloc(room, sizeof(*ses));
 	struct wmsg *m = calloc(1, sizeof(*m));

@@ -36,11 +36,11 @@ result $? "arrays count, too" || diag <"$tmp/out"
 [ "$imported" -ge 100 ] && [ "$imported" -le 256 ]
 result $? "and memory that it imported and that was let go where it was made" || diag <"$tmp/out"
 
-hold() { # NAME KEY
+hold() { # NAME KEY [FD]: until that is closed
 	mkfifo "$tmp/$1.in"
 	$(as "$2") $E2E/quota_drv wait >"$tmp/$1" 2>&1 <"$tmp/$1.in" &
 	held=$!
-	exec 9>"$tmp/$1.in"
+	eval "exec ${3:-9}>\"$tmp/$1.in\""
 	until_true 60 test -s "$tmp/$1"
 }
 hold first $key
@@ -60,6 +60,20 @@ whole_again() {
 }
 until_true 60 whole_again
 result $? "what a killed program had is its client's again"
+
+# Nothing is left of a server that could clear the account: the next one does.
+hold third "$tmp/other" 8
+hold fourth $key
+kill -9 $server_pid $(sed -n 's/.*session start: .*, worker \([0-9]*\)$/\1/p' "$tmp/server.log" | tail -n 2)
+exec 8>&- 9>&-
+wait $server_pid $held 2>/dev/null
+RGPU_SOFTGPU_DEVICES=2 $B/bin/rgpu-server --config "$tmp/conf" >>"$tmp/server.log" 2>&1 </dev/null &
+server_pid=$!
+until_true 60 listening $port
+passes "a program, after a server and its workers were killed" $(as $key) $E2E/quota_drv
+read -r _ _ _ _ _ got _ <"$tmp/out"
+[ "$got" -ge 200 ]
+result $? "has all that its session may have" || diag <"$tmp/out"
 
 # Reloaded while a program of each runs: one key is gone, and the other client has fewer devices and sessions.
 hold second "$tmp/other"

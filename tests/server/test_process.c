@@ -612,6 +612,30 @@ static void restart(int sig, const char *what)
 	client_free(c);
 }
 
+/* A server that may have fewer sessions than it finds looks after all of them. */
+static void fewer(void)
+{
+	struct client *c[3], *look = client_new();
+	uint16_t at = port;
+
+	for (unsigned i = 0; i < 3; i++)
+		c[i] = whole(false);
+	server_down(SIGUSR1);
+	server_up(at, "1");
+	ok(log_has("session adopted", 3), "a server that may have one session adopts three");
+	control_as(look, &key);
+	is_int(sessions(look), 3, "STATS shows all of them");
+	for (unsigned i = 0; i < 3; i++)
+		peer_rec(&c[i]->p, 0, .op = STUB_CRASH);
+	ok(log_has("session end", 3), "and the end of each is seen");
+	is_int(start(look, RGPU_C_START), RGPU_C_STARTED, "then there is room for another");
+	for (unsigned i = 0; i < 3; i++)
+		client_free(c[i]);
+	client_free(look);
+	server_down(SIGTERM);
+	server_up(0, "16");
+}
+
 static void stop(void)
 {
 	struct client *c = whole(false), *d = whole(true);
@@ -791,6 +815,7 @@ int main(int argc, char **argv)
 	server_up(0, "16");
 	restart(SIGUSR1, "SIGUSR1");
 	restart(SIGKILL, "kill -9");
+	fewer();
 	stop();
 	liars();
 
