@@ -122,8 +122,10 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 
 	if (a->ss_family != b->ss_family)
 		return false;
-	/* Whoever has a machine with IPv6 has 2^64 addresses. */
-	return a->ss_family == AF_INET6 ? !memcmp(&a6->sin6_addr, &b6->sin6_addr, 8) : a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	/* Whoever has a machine with IPv6 has 2^64 addresses; those of IPv4 differ at their end. */
+	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, IN6_IS_ADDR_V4MAPPED(&a6->sin6_addr) ? 16 : 8);
 }
 
 /* Where one more may sit that comes @from there; NULL: anywhere. */

@@ -91,12 +91,13 @@ static bool log_has(const char *text, int times)
 	return false;
 }
 
-static void server_up(uint16_t at, const char *max)
+static void server_at(const char *host, uint16_t at, const char *max)
 {
-	char listen[32];
+	char listen[32], on[64];
 	const char *l;
 
-	snprintf(listen, sizeof(listen), "127.0.0.1:%u", at);
+	snprintf(listen, sizeof(listen), "%s:%u", host, at);
+	snprintf(on, sizeof(on), "listening on %s:", host);
 	truncate(log_path, 0);
 	server = spawn((char *[]){stubd, "--driver", "stub", "--listen", listen, "--key", key_path, "--key", key2_path,
 				  "--state-dir", state_path, "--max-sessions", (char *)max, "--drain", "0", "--verbose", NULL},
@@ -105,8 +106,13 @@ static void server_up(uint16_t at, const char *max)
 		printf("Bail out! the server did not start: %s\n", read_file(log_path));
 		exit(1);
 	}
-	l = strstr(read_file(log_path), "listening on 127.0.0.1:");
-	port = atoi(l + strlen("listening on 127.0.0.1:"));
+	l = strstr(read_file(log_path), on);
+	port = atoi(l + strlen(on));
+}
+
+static void server_up(uint16_t at, const char *max)
+{
+	server_at("127.0.0.1", at, max);
 }
 
 static int server_down(int sig)
@@ -118,16 +124,22 @@ static int server_down(int sig)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static int dial(void)
+static int dial_from(uint32_t host)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) || connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 		close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+static int dial(void)
+{
+	return dial_from(INADDR_ANY);
 }
 
 static int request(struct client *c, uint16_t type, const void *buf, size_t len)
@@ -659,6 +671,24 @@ static void stop(void)
 	client_free(d);
 }
 
+/* Those of one address make room for each other, also where a socket for both kinds of addresses takes them. */
+static void crowd(const char *host)
+{
+	int first, flood[100];
+	uint8_t byte;
+
+	server_at(host, 0, "1");
+	first = dial_from(INADDR_LOOPBACK + 1);
+	for (unsigned i = 0; i < 100; i++)
+		flood[i] = dial();
+	is_int(read(flood[0], &byte, 1), 0, "%s: of a hundred strangers at one address the first has to go", host);
+	ok(recv(first, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "and none at another");
+	for (unsigned i = 0; i < 100; i++)
+		close(flood[i]);
+	close(first);
+	server_down(SIGTERM);
+}
+
 /* What a worker that was taken over may do: it has its socket, and says what it likes. */
 enum lie { LIE_PID, LIE_TENANT, LIE_CHATTER };
 
@@ -817,6 +847,8 @@ int main(int argc, char **argv)
 	restart(SIGKILL, "kill -9");
 	fewer();
 	stop();
+	crowd("127.0.0.1");
+	crowd("[::]");
 	liars();
 
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
