@@ -52,11 +52,6 @@ void srv_OPEN(struct srv_call *c)
 	srv_answer(c, &r, sizeof(r));
 }
 
-void srv_LANE_RESET(struct srv_call *c)
-{
-	c->status = 0; /* a lane has no state of its own yet: contexts are named in each record */
-}
-
 static CUresult set_access(struct srv_session *s, uint64_t addr, uint64_t bytes, unsigned owner)
 {
 	CUmemAccessDesc desc[SRV_DEVICES_MAX];
@@ -183,6 +178,12 @@ static void describe(struct srv_call *c, struct srv_ctx *x)
 }
 _Static_assert(sizeof(struct rep_CTX_RETAIN) == sizeof(struct rep_CTX_CREATE), "one answer for both");
 
+/* A thread that waits sleeps, unless the program wished otherwise: others' sessions want the processors, too. */
+static unsigned ctx_flags(unsigned flags)
+{
+	return flags & CU_CTX_SCHED_MASK ? flags : flags | CU_CTX_SCHED_BLOCKING_SYNC;
+}
+
 void srv_CTX_RETAIN(struct srv_call *c)
 {
 	struct srv_session *s = c->session;
@@ -198,7 +199,7 @@ void srv_CTX_RETAIN(struct srv_call *c)
 		return;
 	}
 	if (drv_cuda.cuDevicePrimaryCtxSetFlags_v2)
-		r = drv_cuda.cuDevicePrimaryCtxSetFlags_v2(s->device[a.device].dev, a.flags);
+		r = drv_cuda.cuDevicePrimaryCtxSetFlags_v2(s->device[a.device].dev, ctx_flags(a.flags));
 	if (!r)
 		r = drv_cuda.cuDevicePrimaryCtxRetain(&real, s->device[a.device].dev);
 	if (r) {
@@ -229,7 +230,7 @@ void srv_CTX_CREATE(struct srv_call *c)
 		srv_fail(c, a.device >= s->ndevices ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED);
 		return;
 	}
-	r = drv_cuda.cuCtxCreate_v2(&real, a.flags, s->device[a.device].dev);
+	r = drv_cuda.cuCtxCreate_v2(&real, ctx_flags(a.flags), s->device[a.device].dev);
 	/* It has become current here, unasked. */
 	ctx_forget_current();
 	if (r) {

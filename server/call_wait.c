@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* Waits, none of which holds a lane: a mark in the stream, or a thread of its own where the driver only knows how to block. */
+/*
+ * Waits. A program's own is the driver's own, on the lane's thread: only the driver knows the point in a stream that a wait began
+ * at. An event put there would be work, which the legacy stream's order spreads to other streams. So events stand only behind
+ * work of a record's own, to tell when that has run.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "server/call_wait.h"
 
-#define STREAMS_ASKED 64 /* a context with more of them is waited for by a thread */
+static void mark_put(struct srv_ctx *x, struct srv_mark *m)
+{
+	pthread_mutex_lock(&x->lock);
+	m->next = x->marks;
+	x->marks = m;
+	pthread_mutex_unlock(&x->lock);
+}
 
-struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r)
+static struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r)
 {
 	struct srv_mark *m;
 
@@ -29,14 +39,6 @@ struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r)
 		return NULL;
 	}
 	return m;
-}
-
-void mark_put(struct srv_ctx *x, struct srv_mark *m)
-{
-	pthread_mutex_lock(&x->lock);
-	m->next = x->marks;
-	x->marks = m;
-	pthread_mutex_unlock(&x->lock);
 }
 
 /* Points in several streams that a call waits for. */
@@ -85,7 +87,7 @@ static int32_t ask(struct waits *w)
 	return r;
 }
 
-int32_t wait_ready(struct srv_call *c)
+static int32_t wait_ready(struct srv_call *c)
 {
 	struct waits *w = c->ready_arg;
 	int32_t status;
@@ -142,41 +144,57 @@ void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, voi
 }
 
 /* Every wait tells the client whether there is device printf text to fetch. Its reply's layout is always this one. */
-static void say_text(struct srv_call *c, int32_t status)
+static void say_text(struct srv_call *c)
 {
 	struct rep_STREAM_SYNC r = {.text = session_has_text(c->session)};
 
-	(void)status;
-	memcpy(c->out, &r, sizeof(r));
+	srv_answer(c, &r, sizeof(r));
 }
 
 _Static_assert(sizeof(struct rep_STREAM_SYNC) == sizeof(struct rep_CTX_SYNC), "one answer for all waits");
+_Static_assert(sizeof(struct rep_STREAM_SYNC) == sizeof(struct rep_CTX_WAIT), "one answer for all waits");
 _Static_assert(sizeof(struct rep_STREAM_SYNC) == sizeof(struct rep_EVENT_SYNC), "one answer for all waits");
-
-static void begin_answer(struct srv_call *c)
-{
-	c->out_len = sizeof(struct rep_STREAM_SYNC);
-	memset(c->out, 0, c->out_len);
-}
 
 void srv_STREAM_SYNC(struct srv_call *c)
 {
 	struct rec_STREAM_SYNC a;
-	struct srv_ctx *x;
 	void *stream;
-	CUresult r;
 
-	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
-	    !srv_enter(c, a.ctx))
+	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx))
 		return;
-	begin_answer(c);
-	r = drv_cuda.cuStreamQuery(stream);
-	if (r != CUDA_ERROR_NOT_READY) {
-		srv_fail(c, r);
-		say_text(c, r);
+	srv_blocks(c, true);
+	srv_fail(c, drv_cuda.cuStreamSynchronize(stream));
+	srv_blocks(c, false);
+	say_text(c);
+}
+
+void srv_EVENT_SYNC(struct srv_call *c)
+{
+	struct rec_EVENT_SYNC a;
+	void *event;
+
+	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_event, a.hEvent, &event) || !srv_enter(c, a.ctx))
 		return;
-	}
-	wait_for_stream(c, x, stream, say_text, NULL);
+	srv_blocks(c, true);
+	srv_fail(c, drv_cuda.cuEventSynchronize(event));
+	srv_blocks(c, false);
+	say_text(c);
+}
+
+static void block(struct srv_call *c)
+{
+	srv_blocks(c, true);
+	srv_fail(c, drv_cuda.cuCtxSynchronize());
+	srv_blocks(c, false);
+	say_text(c);
+}
+
+void srv_CTX_WAIT(struct srv_call *c)
+{
+	struct rec_CTX_WAIT a;
+
+	if (srv_body(c, &a, sizeof(a)) && srv_enter(c, a.ctx))
+		block(c);
 }
 
 /* Asked by its handle each time, for it may be destroyed meanwhile, which ends the wait. */
@@ -203,139 +221,78 @@ int32_t wait_ask_event(struct srv_call *c, uint64_t event)
 	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : (int32_t)r;
 }
 
-static int32_t event_ready(struct srv_call *c)
-{
-	struct rec_EVENT_SYNC a;
-	int32_t status;
-
-	memcpy(&a, c->body, sizeof(a));
-	status = wait_ask_event(c, a.hEvent);
-	if (status != SRV_PENDING)
-		say_text(c, status);
-	return status;
-}
-
-void srv_EVENT_SYNC(struct srv_call *c)
-{
-	struct rec_EVENT_SYNC a;
-	int32_t status;
-	void *event;
-
-	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_event, a.hEvent, &event) || !srv_enter(c, a.ctx))
-		return;
-	begin_answer(c);
-	status = event_ready(c);
-	if (status == SRV_PENDING)
-		c->ready = event_ready;
-	else
-		srv_fail(c, status);
-}
-
-/* A thread that blocks in the driver. */
-struct blocked {
+/*
+ * The client's question when a context is idle, whose lane has other things to do meanwhile. Each stream has to be seen idle
+ * once; the legacy one's work includes that of the blocking ones and of the threads' own.
+ */
+struct idle {
 	struct srv_ctx *x;
-	atomic_bool done;
-	CUresult status;
+	bool legacy;		/* was seen */
+	unsigned seen, changes; /* streams of the list, while that is the same */
 };
 
-static void *block(void *arg)
+static CUresult ask_streams(struct idle *w)
 {
-	struct blocked *b = arg;
+	struct srv_ctx *x = w->x;
+	CUresult r = CUDA_SUCCESS;
 
-	/* It is not destroyed meanwhile: that would wait for the same work. */
-	pthread_rwlock_rdlock(&b->x->life);
-	b->status = b->x->dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : ctx_enter(b->x);
-	if (!b->status)
-		b->status = drv_cuda.cuCtxSynchronize();
-	pthread_rwlock_unlock(&b->x->life);
-	atomic_store(&b->done, true);
-	return NULL;
+	pthread_mutex_lock(&x->streams_lock);
+	if (w->changes != x->changes)
+		w->seen = 0;
+	w->changes = x->changes;
+	while (w->seen < x->nstreams) {
+		r = drv_cuda.cuStreamQuery(x->stream[w->seen]);
+		if (r)
+			break;
+		w->seen++;
+	}
+	pthread_mutex_unlock(&x->streams_lock);
+	return r;
 }
 
-static int32_t blocked_ready(struct srv_call *c)
+static CUresult ask_context(struct idle *w)
 {
-	struct blocked *b = c->ready_arg;
-	int32_t status;
+	CUresult r = ctx_enter(w->x);
 
-	if (!atomic_load(&b->done))
+	if (!r && !w->legacy)
+		r = drv_cuda.cuStreamQuery(NULL);
+	w->legacy |= !r;
+	return r ? r : ask_streams(w);
+}
+
+static int32_t idle_ready(struct srv_call *c)
+{
+	struct idle *w = c->ready_arg;
+	CUresult r;
+
+	if (pthread_rwlock_tryrdlock(&w->x->life))
 		return SRV_PENDING;
-	status = b->status;
-	free(b);
-	say_text(c, status);
-	return status;
-}
-
-static void sync_by_thread(struct srv_call *c, struct srv_ctx *x)
-{
-	struct blocked *b = calloc(1, sizeof(*b));
-	pthread_attr_t attr;
-	pthread_t t;
-	int err = 1;
-
-	if (b) {
-		b->x = x;
-		pthread_attr_init(&attr);
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&t, &attr, block, b);
-		pthread_attr_destroy(&attr);
-	}
-	if (err) {
-		free(b);
-		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
-		return;
-	}
-	c->ready_arg = b;
-	c->ready = blocked_ready;
-}
-
-/* Marks each of the streams that is not idle. streams_lock is held: another lane may be about to destroy one. */
-static void sync_by_marks(struct srv_call *c, struct srv_ctx *x, const CUstream *stream, unsigned n)
-{
-	struct waits *w = calloc(1, sizeof(*w) + n * sizeof(*w->mark));
-	CUresult r = w ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-
-	if (w) {
-		w->x = x;
-		w->done = say_text;
-	}
-	for (unsigned i = 0; i < n && !r; i++) {
-		r = drv_cuda.cuStreamQuery(stream[i]);
-		if (r != CUDA_ERROR_NOT_READY)
-			continue;
-		w->mark[w->n] = mark_new(x, stream[i], &r);
-		w->n += !r;
-	}
-	if (r) {
-		for (unsigned i = 0; w && i < w->n; i++)
-			mark_put(x, w->mark[i]);
-		free(w);
-		srv_fail(c, r);
-		say_text(c, r);
-		return;
-	}
-	answer(c, w);
+	r = w->x->dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : ask_context(w);
+	pthread_rwlock_unlock(&w->x->life);
+	if (r == CUDA_ERROR_NOT_READY)
+		return SRV_PENDING;
+	free(w);
+	say_text(c);
+	return (int32_t)r;
 }
 
 void srv_CTX_SYNC(struct srv_call *c)
 {
-	CUstream stream[STREAMS_ASKED + 1];
 	struct rec_CTX_SYNC a;
 	struct srv_ctx *x;
-	unsigned n;
+	struct idle *w;
 
 	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_enter(c, a.ctx))
 		return;
-	begin_answer(c);
-	pthread_mutex_lock(&x->streams_lock);
-	n = x->unlisted ? STREAMS_ASKED + 1 : x->nstreams;
-	if (n <= STREAMS_ASKED && n)
-		memcpy(stream, x->stream, n * sizeof(*stream));
-	if (n <= STREAMS_ASKED && !atomic_load(&c->session->per_thread)) {
-		stream[n++] = NULL; /* the legacy stream */
-		sync_by_marks(c, x, stream, n);
-		pthread_mutex_unlock(&x->streams_lock);
+	w = x->unlisted ? NULL : calloc(1, sizeof(*w));
+	if (!w) {
+		block(c);
 		return;
 	}
-	pthread_mutex_unlock(&x->streams_lock);
-	sync_by_thread(c, x);
+	w->x = x;
+	c->ready_arg = w;
+	c->out_len = sizeof(struct rep_CTX_SYNC);
+	c->status = idle_ready(c);
+	if (c->status == SRV_PENDING)
+		c->ready = idle_ready;
 }

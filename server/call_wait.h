@@ -12,7 +12,6 @@
  */
 void wait_for_stream(struct srv_call *c, struct srv_ctx *x, CUstream stream, void (*done)(struct srv_call *c, int32_t status),
 		     void *arg);
-int32_t wait_ready(struct srv_call *c); /* the ready() of such a call */
 
 /* Whether the event has completed: SRV_PENDING, or its status. One that is gone holds nobody. */
 int32_t wait_ask_event(struct srv_call *c, uint64_t event);

@@ -55,32 +55,71 @@ void srv_EVENT_WATCH(struct srv_call *c)
 		c->ready = event_ready;
 }
 
-static void stream_done(struct srv_call *c, int32_t status)
+/* The lane's thread when the question came: its own stream is not that of a later one. */
+static uintptr_t me(void)
 {
-	say(c, status);
+	static _Atomic uintptr_t threads;
+	static __thread uintptr_t mine;
+
+	if (!mine)
+		mine = ++threads;
+	return mine;
+}
+
+/* Not a point in the stream but all of it, as a question is: what was given later the client asks about, too. */
+static int32_t ask_stream(struct srv_call *c, const struct rec_STREAM_WATCH *a)
+{
+	bool made = a->hStream >= RGPU_SENTINELS_stream;
+	struct srv_slot stream, slot;
+	CUresult r = CUDA_ERROR_INVALID_HANDLE;
+	struct srv_ctx *x;
+
+	if (!session_find(c->session, KIND_context, a->ctx, &slot))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	x = slot.real;
+	if (pthread_rwlock_tryrdlock(&x->life))
+		return SRV_PENDING;
+	/* With the lock it is not destroyed. */
+	pthread_mutex_lock(&x->streams_lock);
+	if (!made)
+		stream.real = (void *)a->hStream;
+	if (!x->dead && (!made || session_find(c->session, KIND_stream, a->hStream, &stream)))
+		r = ctx_enter(x);
+	if (!r)
+		r = drv_cuda.cuStreamQuery(stream.real);
+	pthread_mutex_unlock(&x->streams_lock);
+	pthread_rwlock_unlock(&x->life);
+	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : (int32_t)r;
 }
 
 static int32_t stream_ready(struct srv_call *c)
 {
-	return wait_ready(c) == SRV_PENDING ? SRV_PENDING : 0;
+	struct rec_STREAM_WATCH a;
+	int32_t status = CUDA_ERROR_INVALID_HANDLE;
+
+	memcpy(&a, c->body, sizeof(a));
+	if (!c->own || (uintptr_t)c->ready_arg == me())
+		status = ask_stream(c, &a);
+	if (status == SRV_PENDING)
+		return SRV_PENDING;
+	say(c, status);
+	return 0;
 }
 
 void srv_STREAM_WATCH(struct srv_call *c)
 {
 	struct rec_STREAM_WATCH a;
-	struct srv_ctx *x;
 	void *stream;
 
 	c->tells = true;
-	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
-	    !srv_enter(c, a.ctx)) {
+	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx)) {
 		say(c, true);
 		c->status = 0;
 		return;
 	}
-	wait_for_stream(c, x, stream, stream_done, NULL);
-	c->status = 0;
-	if (c->ready)
+	c->own = stream == CU_STREAM_PER_THREAD;
+	c->ready_arg = (void *)me();
+	if (stream_ready(c) == SRV_PENDING)
 		c->ready = stream_ready;
 }
 

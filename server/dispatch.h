@@ -59,7 +59,9 @@ struct srv_call {
 	 * fence's. Set before the function returns.
 	 */
 	bool tells;
-	bool told; /* with ready: who has the answer says so by srv_look_again(), so nobody asks now and then */
+	bool told;  /* with ready: who has the answer says so by srv_look_again(), so nobody asks now and then */
+	bool own;   /* with ready: only the lane's own thread asks, for what the driver knows by thread */
+	bool renew; /* the lane goes on in another thread: what the driver keeps by thread is gone */
 };
 
 #define SRV_OUT_MAX (RGPU_REP_MAX - sizeof(struct rgpu_rep))
@@ -76,6 +78,9 @@ int32_t srv_not_supported(uint16_t op);
 struct worker;
 struct worker *srv_worker(const struct srv_call *c);
 void srv_look_again(struct worker *w);
+
+/* Around a call of the driver in which the lane's thread waits for devices: it is not at work meanwhile. */
+void srv_blocks(struct srv_call *c, bool begin);
 
 uint8_t *srv_recv_buffer(struct srv_call *c); /* NULL: no memory */
 

@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/clock.h"
 #include "server/lane.h"
 #include "server/lend.h"
 
 static void *lane_main(void *arg);
+static __thread struct srv_lane *mine; /* of this thread */
 
 static struct srv_lane *lane_new(struct worker *w, uint32_t channel)
 {
 	struct srv_lane *lane = calloc(1, sizeof(*lane));
+	pthread_condattr_t attr;
 
 	if (!lane)
 		return NULL;
@@ -24,7 +27,10 @@ static struct srv_lane *lane_new(struct worker *w, uint32_t channel)
 	lane->window = WORKER_WINDOW;
 	lane->spin_ns = LANE_SPIN_NS;
 	pthread_mutex_init(&lane->lock, NULL);
-	pthread_cond_init(&lane->wake, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&lane->wake, &attr);
+	pthread_condattr_destroy(&attr);
 	pthread_cond_init(&lane->room, NULL);
 	stamps_waiter_init(&lane->waiter);
 	return lane;
@@ -41,23 +47,29 @@ void lane_put(struct srv_lane *lane)
 	free(lane);
 }
 
-struct srv_lane *lane_open(struct worker *w, uint32_t channel)
+static int start(struct srv_lane *lane)
 {
-	struct srv_lane *lane;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, lane_main, lane);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+struct srv_lane *lane_open(struct worker *w, uint32_t channel)
+{
+	struct srv_lane *lane;
 
 	/* Closed lanes run what they have, and their numbers may be used again: a client must not pile them up. */
 	lane = w->threads < LANE_THREADS_MAX ? lane_new(w, channel) : NULL;
 	if (!lane)
 		return NULL;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	w->threads++;
-	err = pthread_create(&thread, &attr, lane_main, lane);
-	pthread_attr_destroy(&attr);
-	if (err) {
+	if (start(lane)) {
 		w->threads--;
 		lane->refs = 1;
 		lane_put(lane);
@@ -185,14 +197,33 @@ bool lane_has_work(struct srv_lane *lane)
 	return work;
 }
 
+/* Nothing to do but to ask what nobody else can. With the lock, which is dropped meanwhile. */
+static void ask_own(struct srv_lane *lane, int64_t since)
+{
+	int64_t nap = pending_nap(since), until = rgpu_now_ns() + nap;
+	struct timespec t = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+
+	pthread_cond_timedwait(&lane->wake, &lane->lock, &t);
+	if (lane->head)
+		return;
+	pthread_mutex_unlock(&lane->lock);
+	pending_poll(lane->w);
+	pthread_mutex_lock(&lane->lock);
+}
+
 /* All that is queued. NULL: the lane is closed and empty. */
 static struct batch *take(struct srv_lane *lane)
 {
+	int64_t since = rgpu_now_ns();
 	struct batch *b;
 
 	pthread_mutex_lock(&lane->lock);
-	while (!lane->head && !lane->closing) {
+	while (!lane->head && (!lane->closing || lane->own)) {
 		lane->phase = LANE_IDLE;
+		if (lane->own) {
+			ask_own(lane, since);
+			continue;
+		}
 		if (lane->answered) {
 			lane->answered = false;
 			pthread_mutex_unlock(&lane->lock);
@@ -207,7 +238,18 @@ static struct batch *take(struct srv_lane *lane)
 	lane->head = NULL;
 	lane->tail = &lane->head;
 	pthread_mutex_unlock(&lane->lock);
+	lane->at = b ? b->first : 0;
 	return b;
+}
+
+bool lane_is_mine(const struct srv_lane *lane)
+{
+	return lane == mine;
+}
+
+void srv_blocks(struct srv_call *c, bool begin)
+{
+	c->lane->phase = begin ? LANE_BLOCKED : LANE_RUNNING;
 }
 
 struct srv_lane_state *srv_lane_state(struct srv_lane *lane)
@@ -348,7 +390,7 @@ static void wait_for_room(struct srv_lane *lane)
 }
 
 /* One record. false: the session is over. */
-static bool run(struct srv_lane *lane, struct lane_call **at, struct batch *b, const struct rgpu_rec *rec)
+static bool run(struct srv_lane *lane, const struct rgpu_rec *rec, bool *renew)
 {
 	struct worker *w = lane->w;
 	struct srv_call *c;
@@ -363,8 +405,8 @@ static bool run(struct srv_lane *lane, struct lane_call **at, struct batch *b, c
 	wait_for_room(lane);
 	if (w->broken)
 		return false;
-	prepare(*at, b, rec);
-	c = &(*at)->c;
+	prepare(lane->call, lane->batch, rec);
+	c = &lane->call->c;
 	fn = srv_find(rec->op);
 	if (fn)
 		fn(c);
@@ -372,9 +414,10 @@ static bool run(struct srv_lane *lane, struct lane_call **at, struct batch *b, c
 		c->status = srv_not_supported(rec->op);
 	if (c->out_len > SRV_OUT_MAX)
 		c->out_len = SRV_OUT_MAX;
+	*renew = c->renew;
 	if (!c->ready)
-		lane_complete(*at);
-	else if (!defer(lane, at))
+		lane_complete(lane->call);
+	else if (!defer(lane, &lane->call))
 		return false;
 	lane->answered = rec->flags & RGPU_REC_FENCE;
 	/* After its reply and its error are on their way: who waits for this stamp may speak of them. */
@@ -383,41 +426,76 @@ static bool run(struct srv_lane *lane, struct lane_call **at, struct batch *b, c
 	return true;
 }
 
-static void *lane_main(void *arg)
+/* Runs what the lane took. false: another thread does the rest, or the session is over. */
+static bool run_taken(struct srv_lane *lane, bool *handed)
 {
-	struct srv_lane *lane = arg;
-	struct worker *w = lane->w;
-	struct lane_call *call = calloc(1, sizeof(*call));
-	bool go = true;
-	struct batch *b;
+	while (lane->batch) {
+		struct batch *b = lane->batch;
 
-	lane->state = srv_lane_open(w->session);
+		while (lane->at < b->len) {
+			const struct rgpu_rec *rec = (const struct rgpu_rec *)(b->bytes + lane->at);
+			bool renew;
+
+			lane->at += rec->len;
+			if (!run(lane, rec, &renew))
+				return false;
+			*handed = renew && !start(lane);
+			if (*handed)
+				return false;
+		}
+		lane->batch = b->next;
+		lane->at = b->next ? b->next->first : 0;
+		batch_put(b);
+	}
+	return true;
+}
+
+/* The session is over: what still comes is not run. */
+static void drop_taken(struct srv_lane *lane)
+{
+	while (lane->batch) {
+		struct batch *b = lane->batch;
+
+		lane->batch = b->next;
+		batch_put(b);
+	}
+}
+
+static bool begin(struct srv_lane *lane)
+{
+	struct lane_call *call = calloc(1, sizeof(*call));
+
+	lane->state = srv_lane_open(lane->w->session);
+	lane->call = call;
 	if (call) {
 		call->lane = lane;
 		call->c.out = malloc(SRV_OUT_MAX);
 	}
-	if (!call || !call->c.out || !lane->state) {
-		no_memory(w);
-		go = false;
-	}
-	while ((b = take(lane))) {
-		while (b) {
-			struct batch *next = b->next;
+	if (call && call->c.out && lane->state)
+		return true;
+	no_memory(lane->w);
+	return false;
+}
 
-			for (uint32_t at = b->first; go && at < b->len;) {
-				const struct rgpu_rec *rec = (const struct rgpu_rec *)(b->bytes + at);
+static void *lane_main(void *arg)
+{
+	struct srv_lane *lane = arg;
+	struct worker *w = lane->w;
+	bool go = lane->call || begin(lane), handed = false;
 
-				at += rec->len;
-				go = run(lane, &call, b, rec);
-			}
-			batch_put(b);
-			b = next;
-		}
+	mine = lane;
+	while (lane->batch || (lane->batch = take(lane))) {
+		if (go)
+			go = run_taken(lane, &handed);
+		if (handed)
+			return NULL;
+		if (!go)
+			drop_taken(lane);
 	}
 	pending_drain(lane);
-	if (call)
-		free(call->c.out);
-	free(call);
+	if (lane->call)
+		free(lane->call->c.out);
+	free(lane->call);
 	if (lane->state)
 		srv_lane_close(w->session, lane->state);
 	lane_put(lane);

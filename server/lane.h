@@ -22,6 +22,7 @@ struct batch {
 enum lane_phase {
 	LANE_IDLE,    /* nothing queued */
 	LANE_HELD,    /* waits for a stamp */
+	LANE_BLOCKED, /* waits in the driver for devices */
 	LANE_RUNNING, /* in a call, or waiting for the client to take replies */
 };
 
@@ -50,12 +51,16 @@ struct srv_lane {
 	bool closing; /* no more will come */
 
 	/* The lane's thread only. */
+	struct lane_call *call; /* for the next record */
+	struct batch *batch;	/* the rest of what it took, from at on */
+	uint32_t at;
 	bool answered;		/* a fence, just now: its thread may have the next one soon */
 	unsigned misses, tries; /* how often nothing came in lent time */
 	int64_t spin_ns;	/* looking for the next call that long pays */
 
 	struct stamps_waiter waiter;
-	unsigned npending; /* pending.lock */
+	unsigned npending;    /* pending.lock */
+	_Atomic unsigned own; /* of them, those that only its thread asks; written with pending.lock */
 
 	/* output.lock */
 	struct reply *replies, **replies_tail, *unsent; /* in rseq order, from the first unacknowledged */
@@ -85,6 +90,7 @@ void batch_put(struct batch *b);
 void lane_put_filling(struct srv_lane *lane);
 void lane_queue(struct srv_lane *lane, struct batch *b); /* takes the reference over */
 
+bool lane_is_mine(const struct srv_lane *lane); /* the calling thread runs its records */
 bool lane_has_work(struct srv_lane *lane); /* something is queued, or it is to close */
 
 /* How much the client may have sent on this connection. */

@@ -10,6 +10,19 @@
 #define NAP_MAX_NS 1000000
 #define NAP_SHARE  100 /* a nap is so small a part of the time in which nothing happened: nobody waits much longer than he must */
 
+int64_t pending_nap(int64_t since)
+{
+	int64_t ns = (rgpu_now_ns() - since) / NAP_SHARE;
+
+	return ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : ns;
+}
+
+/* Nobody else speaks up for it, or asks it. */
+static bool is_polled(const struct lane_call *call)
+{
+	return !call->c.told && !call->c.own;
+}
+
 static uint64_t held_bytes(const struct lane_call *call)
 {
 	return call->c.recv_len + call->c.payload_len;
@@ -25,7 +38,8 @@ static void finish(struct worker *w, struct lane_call **at, int32_t status)
 	if (!*at)
 		p->tail = at;
 	p->bytes -= held_bytes(call);
-	p->polled -= !call->c.told;
+	p->polled -= is_polled(call);
+	call->lane->own -= call->c.own;
 	call->lane->npending--;
 	call->c.status = status;
 	lane_complete(call);
@@ -56,7 +70,7 @@ static unsigned ask(struct worker *w, enum rank rank, struct lane_call **ready)
 		struct lane_call *call = *at;
 		int32_t status;
 
-		if (rank_of(call) != rank) {
+		if (rank_of(call) != rank || (call->c.own && !lane_is_mine(call->lane))) {
 			at = &call->next;
 			continue;
 		}
@@ -157,7 +171,7 @@ static void *pending_main(void *arg)
 {
 	struct worker *w = arg;
 	struct pending *p = &w->pending;
-	int64_t last = rgpu_now_ns(), idle;
+	int64_t last = rgpu_now_ns();
 	bool polls = false, stop;
 	long ns = NAP_MIN_NS;
 
@@ -169,8 +183,7 @@ static void *pending_main(void *arg)
 		pthread_mutex_lock(&p->lock);
 		if (round_of_questions(w) || woken)
 			last = rgpu_now_ns();
-		idle = (rgpu_now_ns() - last) / NAP_SHARE;
-		ns = idle < NAP_MIN_NS ? NAP_MIN_NS : idle > NAP_MAX_NS ? NAP_MAX_NS : idle;
+		ns = pending_nap(last);
 		polls = p->polled;
 		pthread_mutex_unlock(&p->lock);
 	}
@@ -221,7 +234,8 @@ void pending_add(struct lane_call *call)
 	p->tail = &call->next;
 	p->bytes += held_bytes(call);
 	p->count++;
-	first = !call->c.told && !p->polled++;
+	first = is_polled(call) && !p->polled++;
+	call->lane->own += call->c.own;
 	call->lane->npending++;
 	/* What was said of a told one before it was in the list, nobody heard. */
 	if (first || call->c.told)

@@ -15,7 +15,7 @@ struct lane_call;
 /*
  * Calls are asked (ready()) in the order in which they came: before each fence's reply, by the fence's
  * lane, and by a thread of its own that sleeps 50 µs to 1 ms between rounds, the longer the less happens. Those
- * that are told (srv_call.told) do not keep it awake.
+ * that are told (srv_call.told) do not keep it awake, nor do those that their lane alone asks (own).
  */
 struct pending {
 	pthread_mutex_t lock; /* also "one at a time" of ready() */
@@ -37,6 +37,9 @@ void pending_destroy(struct worker *w);
 
 /* Puts a deferred call on the list; waits first while the session has PENDING_BYTES_MAX there. Lane thread. */
 void pending_add(struct lane_call *call);
+
+/* How long to sleep between rounds when nothing has happened since. */
+int64_t pending_nap(int64_t since);
 
 /* Asks all; finished ones are completed. Lane thread. */
 void pending_poll(struct worker *w);

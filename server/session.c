@@ -16,6 +16,7 @@ struct srv_lane_state {
 
 static __thread CUcontext current;
 static __thread unsigned current_epoch;
+static __thread bool has_own; /* its per-thread default stream was used */
 static atomic_uint epoch = 1; /* advances when a context dies: what threads remember is void then */
 
 CUresult ctx_enter(struct srv_ctx *x)
@@ -86,13 +87,20 @@ bool srv_use(struct srv_call *c, enum rgpu_kind kind, uint64_t handle, void **re
 	if (kind == KIND_stream && handle < RGPU_SENTINELS_stream) {
 		*real = (void *)handle;
 		if (*real == CU_STREAM_PER_THREAD)
-			atomic_store(&c->session->per_thread, true);
+			has_own = true;
 		return true;
 	}
 	if (!session_find(c->session, kind, handle, &slot))
 		return bad_handle(c, kind);
 	*real = slot.real;
 	return true;
+}
+
+/* The program's thread has ended, and what the driver keeps by thread is to end with it. */
+void srv_LANE_RESET(struct srv_call *c)
+{
+	c->status = 0;
+	c->renew = has_own;
 }
 
 bool srv_fresh(struct srv_call *c, enum rgpu_kind kind, uint64_t handle)
@@ -136,6 +144,7 @@ static void list_stream(struct srv_call *c, uint64_t ctx, CUstream stream, bool 
 	for (unsigned i = 0; !add && i < x->nstreams; i++)
 		if (x->stream[i] == stream) {
 			x->stream[i] = x->stream[--x->nstreams];
+			x->changes++;
 			break;
 		}
 	pthread_mutex_unlock(&x->streams_lock);

@@ -56,6 +56,7 @@ struct srv_ctx {
 	pthread_mutex_t streams_lock;
 	CUstream *stream;
 	unsigned nstreams, room;
+	unsigned changes; /* of the list that moved one in it */
 	struct srv_locked locked;
 	bool unlisted; /* there was no memory to list one */
 };
@@ -108,7 +109,6 @@ struct srv_session {
 	uint64_t window, window_bytes;
 	unsigned ndevices;
 	struct srv_device device[SRV_DEVICES_MAX];
-	atomic_bool per_thread;	     /* some lane used its per-thread default stream: no other thread can ask about that */
 	pthread_mutex_t shared_lock; /* shared; inside lock and ranges_lock */
 	struct srv_shared *shared;
 	uint64_t shared_bytes;	      /* lock */
@@ -149,10 +149,6 @@ void phys_put(struct srv_session *s, struct srv_phys *p);
 
 /* call_shared.c: the variables of a module, or of a context, have no twins any more. Before they go. */
 void shared_drop_of(struct srv_session *s, const void *owner, uint64_t ctx);
-
-/* call_wait.c: points in streams. NULL: *r says why. Give back with mark_put. */
-struct srv_mark *mark_new(struct srv_ctx *x, CUstream stream, CUresult *r);
-void mark_put(struct srv_ctx *x, struct srv_mark *m);
 
 bool session_has_text(struct srv_session *s);
 void session_print(void *session, const char *text, size_t len);

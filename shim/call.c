@@ -150,6 +150,7 @@ static bool keeps_memory(uint16_t op)
 	case OP_STREAM_SYNC:
 	case OP_EVENT_SYNC:
 	case OP_CTX_SYNC:
+	case OP_CTX_WAIT:
 	case OP_EVENT_WATCH:
 	case OP_STREAM_WATCH:
 	case OP_MEMORY_WATCH:

@@ -243,15 +243,33 @@ static void collect(struct rgpu_obj *obj, void *arg)
 		all->list[all->n++] = obj;
 }
 
+static int wait_there(struct rgpu_call *c, uint32_t *text)
+{
+	static atomic_bool old; /* the server has no such record */
+	int r = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (!atomic_load_explicit(&old, memory_order_relaxed)) {
+		/* Its own status, not an earlier call's. */
+		c->op = OP_CTX_WAIT;
+		c->mute = true;
+		r = rpc_CTX_WAIT(c, text);
+		c->mute = false;
+	}
+	if (r != CUDA_ERROR_NOT_SUPPORTED)
+		return r ? r : session_take_pending(c->session, c->op);
+	atomic_store_explicit(&old, true, memory_order_relaxed);
+	c->op = OP_CTX_SYNC;
+	return rpc_CTX_SYNC(c, text);
+}
+
 static int sync_one(struct rgpu_call *c)
 {
 	uint64_t stamp = atomic_load(&c->session->counter), work = atomic_load(&ctx_of(c->context)->work);
 	uint32_t text;
 	int r;
 
-	c->op = OP_CTX_SYNC;
 	c->settles = true;
-	r = rpc_CTX_SYNC(c, &text);
+	r = wait_there(c, &text);
 	if (!r) {
 		ctx_settled(ctx_of(c->context), work);
 		known_context(c->context, stamp);
@@ -309,7 +327,7 @@ int ctx_quiesce(struct rgpu_call *c)
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	struct rgpu_call c;
-	int r = rgpu_enter(&c, OP_CTX_SYNC);
+	int r = rgpu_enter(&c, OP_CTX_WAIT);
 
 	if (!r)
 		r = ctx_use(&c, ctx);

@@ -91,7 +91,8 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return r;
 	obj->field[0] = Flags;
 	obj->field[STATE] = atomic_load(&polls) ? ASKED : 0;
-	r = rpc_cuEventCreate(&c, wire, Flags);
+	/* The server's thread that waits for it sleeps. */
+	r = rpc_cuEventCreate(&c, wire, Flags | CU_EVENT_BLOCKING_SYNC);
 	if (!r && shared(obj))
 		r = settle(&c, wire);
 	if (!c.sent || (r && shared(obj)))

@@ -138,7 +138,7 @@ static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx
 static int settle(CUcontext ctx)
 {
 	struct rgpu_call c;
-	int r = rgpu_enter(&c, OP_CTX_SYNC);
+	int r = rgpu_enter(&c, OP_CTX_WAIT);
 
 	if (!r)
 		r = ctx_use(&c, ctx);

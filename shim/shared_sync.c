@@ -32,6 +32,7 @@ bool shared_before(uint16_t op)
 	case OP_H2A:
 	case OP_A2H:
 	case OP_CTX_SYNC:
+	case OP_CTX_WAIT:
 	case OP_STREAM_SYNC:
 	case OP_EVENT_SYNC:
 	case OP_EVENT_WATCH:
@@ -80,6 +81,7 @@ bool shared_after(uint16_t op)
 {
 	switch (op) {
 	case OP_CTX_SYNC:
+	case OP_CTX_WAIT:
 	case OP_STREAM_SYNC:
 	case OP_EVENT_SYNC:
 	case OP_cuStreamQuery:

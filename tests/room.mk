@@ -8,7 +8,7 @@ E2E_NVCC := $(NVCC) -cudart shared -O2 -I.
 E2E_CU := chain graphs once vadd matmul reduce histogram handoff twodev threads errors ordered zerocopy managed polling spin texture ipc
 # Driver API.
 E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv small_drv progress_drv again
-E2E_C += packed half late
+E2E_C += packed half late gates
 
 E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/cutter $(E2E_DIR)/hostile $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 

@@ -17,6 +17,7 @@ static const uint16_t ops[] = {
 	OP_CTX_CREATE,
 	OP_CTX_DESTROY,
 	OP_CTX_SYNC,
+	OP_CTX_WAIT,
 	OP_PEER,
 	OP_LEASE,
 	OP_UNLEASE,

@@ -168,7 +168,7 @@ static void costs(void)
 	}
 	is_int(rgpuRoundTrips(NULL), before, "made, recorded and waited for on the device: no round trip");
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
-	is_int(rgpuRoundTrips("CTX_SYNC") > 0, 1, "the wait is one");
+	is_int(rgpuRoundTrips("CTX_WAIT") > 0, 1, "the wait is one");
 	for (int i = 0; i < N; i++)
 		bad += cuEventDestroy(e[i]) != 0;
 	for (int i = 0; i < 200; i++)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/fidelity/: the documentation's rules, against softgpu, against rgpu, and against a genuine driver where there is one.
 
-FIDELITY := init context stream memory copy module capture graph texture fault rt rt_fault
+FIDELITY := init context stream waits memory copy module capture graph texture fault rt rt_fault
 FIDELITY_DIR := $(B)/tests/fidelity
 FIDELITY_PROGRAMS := $(addprefix $(FIDELITY_DIR)/,which $(FIDELITY))
 
