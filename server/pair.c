@@ -24,6 +24,12 @@ static void hex(const struct rgpu_key *key, char out[2 * RGPU_KEY_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", key->secret[i]);
 }
 
+/* It listens on every address, so that none of them is in the configuration. */
+static bool is_wildcard(const char *host)
+{
+	return !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
+}
+
 int pair_run(const struct server_opts *o)
 {
 	const char *file = o->key_file[0];
@@ -41,8 +47,7 @@ int pair_run(const struct server_opts *o)
 		fprintf(stderr, "rgpu-server: %s\n", why);
 		return 1;
 	}
-	/* Clients elsewhere need this machine's name, not the address that it listens on. */
-	if (!rgpu_addr_is_loopback(&at) && !gethostname(host, sizeof(host) - 1))
+	if (is_wildcard(at.host) && !gethostname(host, sizeof(host) - 1))
 		snprintf(at.host, sizeof(at.host), "%s", host);
 	rgpu_addr_text(&at, addr);
 	hex(&key, token);
@@ -57,6 +62,9 @@ int pair_run(const struct server_opts *o)
 		"0600):\n"
 		"# rgpu run --server %s --key %s -- PROGRAM\n",
 		addr, file);
+	if (*host)
+		fprintf(stderr,
+			"# Where clients do not find the name %s, put an address of this machine in its place: hostname -I.\n", host);
 	if (rgpu_addr_is_loopback(&o->listen))
 		fprintf(stderr,
 			"# Clients on other machines reach the server only when it listens for them: listen = 0.0.0.0:%u in\n"

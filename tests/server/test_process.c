@@ -287,7 +287,7 @@ static pid_t last_worker(void)
 
 static void command_line(void)
 {
-	char out[160], why[RGPU_WHY_MAX];
+	char out[160], why[RGPU_WHY_MAX], host[128] = "", line[160];
 	struct stat st;
 
 	snprintf(out, sizeof(out), "%s/out", dir);
@@ -300,6 +300,14 @@ static void command_line(void)
 	unlink(out);
 	is_int(run((char *[]){stubd, "--pair", "--key", key_path, NULL}, out), 0, "--pair again");
 	ok(strstr(read_file(out), key.id), "leaves the key as it is");
+	unlink(out);
+	run((char *[]){stubd, "--pair", "--key", key_path, "--listen", "192.0.2.7:99", NULL}, out);
+	ok(strstr(read_file(out), "\nrgpu join 192.0.2.7:99#"), "the line has the address on which the server listens");
+	unlink(out);
+	gethostname(host, sizeof(host) - 1);
+	snprintf(line, sizeof(line), "\nrgpu join %s:99#", host);
+	run((char *[]){stubd, "--pair", "--key", key_path, "--listen", "0.0.0.0:99", NULL}, out);
+	ok(strstr(read_file(out), line), "and this machine's name where that is every address");
 	unlink(out);
 	run((char *[]){stubd, "--pair", "--key", key2_path, NULL}, out);
 	rgpu_key_load(key2_path, &key2, why);

@@ -22,7 +22,7 @@ ok $? "it installs"
 cp "$tmp/list" "$tmp/out"
 for f in usr/bin/rgpu usr/bin/rgpu-smi usr/sbin/rgpu-proxy usr/sbin/rgpu-server usr/lib/rgpu/libcuda.so.1 usr/lib/rgpu/libcudart.so.13 \
 	usr/lib/rgpu/libsoftgpu.so usr/src/rgpu-$version/{Kbuild,dkms.conf,kmod/main.c,uapi/linux/rgpu.h} etc/rgpu/server.conf \
-	usr/lib/systemd/system/rgpu-{proxy,server}.service usr/lib/udev/rules.d/60-rgpu.rules usr/lib/{sysusers,tmpfiles,modules-load}.d/rgpu.conf \
+	usr/lib/systemd/system/rgpu-{proxy,server,cdi}.service usr/lib/udev/rules.d/60-rgpu.rules usr/lib/{sysusers,tmpfiles,modules-load}.d/rgpu.conf \
 	usr/share/pkgconfig/rgpu.pc; do
 	grep -qx "./$f" "$tmp/list"
 	ok $? "there is /$f"
@@ -88,4 +88,6 @@ ok $? "nor folders of ours"
 there /opt/rgpu install
 grep -q '^ExecStart=/opt/rgpu/sbin/rgpu-proxy' "$tmp/dest/opt/rgpu/lib/systemd/system/rgpu-proxy.service"
 ok $? "another prefix reaches the units"
+! grep -rE '(=|-L)/usr/(bin|sbin|lib)' "$tmp/dest/opt/rgpu/lib/systemd" "$tmp/dest/opt/rgpu/share/pkgconfig" >"$tmp/out"
+ok $? "all of them"
 echo "1..$n"

@@ -59,6 +59,9 @@ run "$rgpu" join "127.0.0.1:$port#$(printf '%064d' 7)" --root "$root"
 is 1 "a wrong token is not taken"
 has "its cause" 'key'
 [ ! -e "$root/etc/rgpu/proxy.conf" ]; ok $? "nothing is written then"
+run "$rgpu" join "nowhere.invalid:$port#$(printf '%064d' 7)" --root "$root"
+is 1 "a host that nobody knows"
+has "what to write instead is said" 'next: put an address of that machine'
 run "$rgpu" join --root "$root" - <<<"$line 	"
 is 0 "the line that --pair printed is taken from stdin"
 has "the GPUs are named" '^127.0.0.1: GPU 0, '

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,20 @@ static int parse(const char *text, struct join *j, char why[RGPU_WHY_MAX])
 		   : 0;
 }
 
+/* What to do when the server did not take us. */
+static const char *next_step(const struct join *j, int err)
+{
+	struct addrinfo *list;
+
+	if (getaddrinfo(j->server.host, NULL, NULL, &list))
+		return "put an address of that machine, or a name that this machine finds, in the place of the name";
+	freeaddrinfo(list);
+	return rgpu_ctl_retryable(err)
+		       ? "start the server and let it listen for this machine (listen = 0.0.0.0:7478 in its server.conf), or "
+			 "--no-check"
+		       : "print the line again there with rgpu-server --pair, and copy all of it";
+}
+
 /* Asks the server, before anything is changed here. */
 static int ask(const struct join *j)
 {
@@ -92,11 +107,7 @@ static int ask(const struct join *j)
 		err = rgpu_ctl_devices(c, &list, why);
 	if (err) {
 		fail(1, "%s", why);
-		fail(1, "nothing was changed; next: %s",
-		     rgpu_ctl_retryable(err)
-			     ? "start the server and let it listen for this machine (listen = 0.0.0.0 in its server.conf), or "
-			       "--no-check"
-			     : "print the line again there with rgpu-server --pair, and copy all of it");
+		fail(1, "nothing was changed; next: %s", next_step(j, err));
 	}
 	for (unsigned i = 0; i < list.n; i++)
 		printf("%s: GPU %u, %s, %.1f GiB\n", j->server.host, i, list.entry[i]->name,
