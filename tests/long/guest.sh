@@ -3,7 +3,7 @@
 B=${B:-build}
 tmp=$(mktemp -d)
 # What tests/long/dkms-cache compiled is taken from there. DKMS strips debug information off: the compiler need not write it.
-export KCFLAGS=-g0 PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$PWD/$B/deb/ccache CCACHE_READONLY=true CCACHE_TEMPDIR=/tmp CCACHE_COMPILERCHECK=content CCACHE_SLOPPINESS=locale
+export KCFLAGS=-g0 PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$PWD/$B/deb/ccache CCACHE_READONLY=true CCACHE_TEMPDIR=/tmp CCACHE_COMPILERCHECK=content CCACHE_SLOPPINESS=locale,file_stat_matches,file_stat_matches_ctime
 # apt gives what it runs a path of its own.
 printf 'DPkg::Path "%s";\n' "$PATH" >"$tmp/apt.conf"
 export APT_CONFIG=$tmp/apt.conf
