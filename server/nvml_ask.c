@@ -91,7 +91,7 @@ static struct gpu {
 	struct cached {
 		int64_t at; /* 0 never */
 		uint32_t len;
-		uint8_t buf[RGPU_CONTROL_MAX];
+		_Alignas(struct nvml_use) uint8_t buf[RGPU_CONTROL_MAX];
 	} cached[RGPU_TELEMETRY_PROCESSES];
 } gpus[DEVICES_MAX];
 static unsigned ngpus;
