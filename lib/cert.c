@@ -237,7 +237,7 @@ static int load_revoked(struct rgpu_cert *c, const char *path, char why[RGPU_WHY
 	}
 	if (!n)
 		return unreadable("list of revoked certificates", path, why);
-	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 	return 0;
 }
 

@@ -10,7 +10,10 @@
 
 #define RGPU_CERT_NAME_MAX 64 /* with its NUL */
 
-/* PEM files. @crl may be NULL: nothing is revoked; else every authority of @ca needs a list in it that has not run out. */
+/*
+ * PEM files. @crl may be NULL: nothing is revoked; else every authority that issued a client's own certificate needs a list in it
+ * that has not run out. Of the certificates above that those are looked for that have one.
+ */
 struct rgpu_cert_files {
 	const char *cert, *key, *ca, *crl;
 };
@@ -35,7 +38,7 @@ struct rgpu_cert_id {
 	uint32_t reserved;
 };
 
-/* Whether a server with these settings would take that certificate: NULL, or why not. */
+/* Whether a server with these settings would take that certificate, those between it and its authority aside: NULL, or why not. */
 const char *rgpu_cert_refuses(const struct rgpu_cert *c, const struct rgpu_cert_id *id);
 
 #endif

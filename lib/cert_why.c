@@ -115,7 +115,10 @@ static void about_client(long verdict, X509 *leaf, X509 *x, char *why, size_t ro
 			 day(X509_get0_notBefore(x), at));
 		return;
 	case X509_V_ERR_CERT_REVOKED:
-		snprintf(why, room, "a client's certificate (%s) is revoked", names);
+		snprintf(why, room,
+			 x == leaf ? "a client's certificate (%s) is revoked"
+				   : "a client's certificate was issued by one that is revoked (%s)",
+			 names);
 		return;
 	case X509_V_ERR_CRL_HAS_EXPIRED:
 	case X509_V_ERR_UNABLE_TO_GET_CRL:
@@ -193,6 +196,11 @@ int rgpu_cert_judge(int good, X509_STORE_CTX *s, bool server, const char *host, 
 	X509 *x = X509_STORE_CTX_get_current_cert(s);
 	char name[RGPU_CERT_NAME_MAX];
 
+	/* Only an authority that issues clients' certificates has to have a list of those that it revoked. */
+	if (!good && server && X509_STORE_CTX_get_error(s) == X509_V_ERR_UNABLE_TO_GET_CRL && X509_STORE_CTX_get_error_depth(s)) {
+		X509_STORE_CTX_set_error(s, X509_V_OK);
+		good = 1;
+	}
 	/* A client whose name cannot be used is refused like one whose certificate is bad: it is told by an alert, too. */
 	if (good && server && !X509_STORE_CTX_get_error_depth(s) && !rgpu_cert_owner(x, name)) {
 		X509_STORE_CTX_set_error(s, X509_V_ERR_APPLICATION_VERIFICATION);

@@ -177,6 +177,32 @@ wait $held
 pki_issue fleet bob bob ""
 passes "bob with a new certificate" $(as bob) $init
 
+# An authority between the client's certificate and the one that is trusted.
+pki_ca branch fleet
+pki_issue branch carol carol ""
+cat "$pki/branch.ca" >>"$pki/carol.crt"
+both_ends "a client of an authority without a list" "does not trust who issued this client.s certificate" 'has none for its issuer, "authority branch"' $(as carol) $init
+pki_crl branch
+cat "$pki/branch.crl" >>"$pki/fleet.crl"
+reload() { kill -HUP $server_pid; until_true 60 reloaded; }
+reloaded() { [ "$(grep -c 'listening on' "$tmp/server.log")" -gt $listened ] && listened=$(grep -c 'listening on' "$tmp/server.log"); }
+listened=$(grep -c 'listening on' "$tmp/server.log")
+reload
+passes "with a list she is let in" $(as carol) $init
+passes "and so are those of the authority above it" $(as bob) $init
+pki_crl fleet branch
+cat "$pki/branch.crl" >>"$pki/fleet.crl"
+reload
+both_ends "a client of an authority that is revoked" "certificate is revoked: ask whoever runs it" \
+	'a client.s certificate was issued by one that is revoked \(authority branch\)' $(as carol) $init
+passes "others go on" $(as bob) $init
+cp "$pki/branch.crl" "$pki/fleet.crl"
+reload
+passes "a list of what the trusted authority has revoked may be left out" $(as carol) $init
+both_ends "but for its own clients" "does not trust who issued this client.s certificate" 'has none for its issuer, "authority fleet"' $(as bob) $init
+pki_crl fleet
+reload
+
 # What is reloaded: another server certificate, another authority. A list for the authorities that there are.
 pki_issue other server2 gpuhost "IP:127.0.0.1,DNS:localhost"
 sed -i "s#$pki/server\.#$pki/server2.#; s#fleet.ca#other.ca#; s#fleet.crl#other.crl#" "$tmp/conf"

@@ -2,11 +2,17 @@
 # Certificates for the tests, made with the openssl command: authorities in $pki/NAME.ca, what they issue in $pki/NAME.{crt,key}.
 pki=$tmp/pki
 
-# pki_ca NAME: an authority with a certificate of its own.
+# pki_ca NAME [CA]: an authority with a certificate of its own, or one that CA issued (then it is $pki/NAME.crt, too).
 pki_ca() {
 	mkdir -p "$pki/$1.db"
-	openssl ecparam -name prime256v1 -genkey -noout -out "$pki/$1.ca.key" 2>/dev/null &&
+	openssl ecparam -name prime256v1 -genkey -noout -out "$pki/$1.ca.key" 2>/dev/null
+	if [ $# = 1 ]; then
 		openssl req -new -x509 -key "$pki/$1.ca.key" -subj "/CN=authority $1" -days 30 -out "$pki/$1.ca" 2>/dev/null
+	else
+		openssl req -new -key "$pki/$1.ca.key" -subj "/CN=authority $1" -addext basicConstraints=critical,CA:true -out "$pki/$1.csr" 2>/dev/null &&
+			openssl ca -batch -notext -config "$pki/$2.cnf" -in "$pki/$1.csr" -out "$pki/$1.ca" 2>"$pki/log" &&
+			cp "$pki/$1.ca" "$pki/$1.crt" || diag <"$pki/log"
+	fi
 	: >"$pki/$1.db/index"
 	echo 01 >"$pki/$1.db/crlnumber"
 	cat >"$pki/$1.cnf" <<-C
