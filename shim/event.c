@@ -170,6 +170,9 @@ static int record(CUevent hEvent, CUstream hStream, unsigned flags, uint16_t op)
 
 		return graph_capture_record(&s, hEvent, flags);
 	}
+	/* An external record means something in a capture only. */
+	if (!r && flags)
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	graph_event_recorded(hEvent);
@@ -323,6 +326,8 @@ static int wait_event(CUstream hStream, CUevent hEvent, unsigned flags)
 	r = graph_capture_wait(&s, hEvent, flags, &done);
 	if (r || done)
 		return r;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
 	/* Else it holds nothing. */
 	if (shared(event) || look(&c, event, false, &turn) != KNOWN_DONE)
 		known_gives(&c, w_stream);

@@ -9,6 +9,7 @@
 #include "shim/graph.h"
 #include "shim/handles.h"
 #include "shim/hostfunc.h"
+#include "shim/launch.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
@@ -439,7 +440,9 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 	}
 	if (p.landing)
 		landing_cancel(p.landing);
-	return r ? r : get_rest(&p);
+	if (!r)
+		r = get_rest(&p);
+	return r || !launches_block() ? r : stream_sync(&c, p.stream);
 }
 
 CUresult gb_exec_upload(struct graph_exec *x, CUstream handle)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Launches: checks what the driver would refuse at the call, packs the parameters, and sends one record. */
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include "lib/log.h"
 #include "rgpu_rpc.h"
@@ -8,6 +10,7 @@
 #include "shim/launch.h"
 #include "shim/module_int.h"
 #include "shim/pinned.h"
+#include "shim/watch.h"
 #include "lib/launch_attr.h"
 
 #define ATTRS_MAX  64u
@@ -110,21 +113,53 @@ static int check_params(struct launch *l, const struct func *f)
 	return 0;
 }
 
+/* An event that the launch records: of the launch's context, without times, and no other process's. */
+static int check_event(CUevent handle, const struct rgpu_obj *context, int flags)
+{
+	struct rgpu_obj *event = handle_find(KIND_event, (uint64_t)handle);
+
+	if (!event || event->context != context)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return flags || (event->field[0] & (CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)) != CU_EVENT_DISABLE_TIMING
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
+}
+
+/* What was known of events that the launch records is so no more. */
+static void record_events(struct launch *l)
+{
+	for (unsigned i = 0; i < l->cfg.numAttrs; i++) {
+		CUlaunchAttribute a = l->cfg.attrs[i];
+		struct rgpu_obj *event;
+		CUevent *handle;
+
+		launch_attr_travels(&a, &handle);
+		event = handle ? handle_find(KIND_event, (uint64_t)*handle) : NULL;
+		if (!event)
+			continue;
+		graph_event_recorded(*handle);
+		event_forget(event);
+	}
+}
+
 /* Attributes travel as they are, handles in them under their wire names. One that is not known here is refused, not dropped. */
-static int check_attrs(struct launch *l, CUlaunchAttribute *out)
+static int check_attrs(struct launch *l, const struct rgpu_obj *context, CUlaunchAttribute *out)
 {
 	if (l->cfg.numAttrs > ATTRS_MAX || (l->cfg.numAttrs && !l->cfg.attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < l->cfg.numAttrs; i++) {
 		CUevent *event;
+		int r;
 
 		out[i] = l->cfg.attrs[i];
 		if (!launch_attr_travels(&out[i], &event)) {
 			rgpu_err("launch attribute %d is not supported", out[i].id);
 			return CUDA_ERROR_NOT_SUPPORTED;
 		}
-		if (event && !handle_find(KIND_event, (uint64_t)*event))
-			return CUDA_ERROR_INVALID_HANDLE;
+		/* Both have their flags at one place. */
+		r = event ? check_event(*event, context, out[i].value.launchCompletionEvent.flags) : 0;
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -150,7 +185,7 @@ int launch_check(const struct device *d, const void *handle, const CUlaunchConfi
 
 	if (!r)
 		r = check_shape(d, f, cfg);
-	return r ? r : check_attrs(&l, attrs);
+	return r ? r : check_attrs(&l, context, attrs);
 }
 
 /* Page-locked memory that the kernel is given. */
@@ -161,6 +196,18 @@ static int reach_params(const struct rgpu_call *c, const struct launch *l, const
 	for (uint32_t i = 0; i < f->nparams && !l->extra && !r; i++)
 		r = pinned_reached(c, l->params[i], f->params[i].bytes);
 	return r;
+}
+
+bool launches_block(void)
+{
+	static atomic_int block = -1;
+
+	if (__builtin_expect(atomic_load_explicit(&block, memory_order_relaxed) < 0, 0)) {
+		const char *s = getenv("CUDA_LAUNCH_BLOCKING");
+
+		atomic_store(&block, s && atoi(s));
+	}
+	return atomic_load_explicit(&block, memory_order_relaxed);
 }
 
 static int launch(struct launch *l, const void *handle)
@@ -189,7 +236,7 @@ static int launch(struct launch *l, const void *handle)
 	if (!r)
 		r = check_params(l, f);
 	if (!r)
-		r = check_attrs(l, attrs);
+		r = check_attrs(l, c.context, attrs);
 	if (!r)
 		r = reach_params(&c, l, f);
 	if (!r)
@@ -223,7 +270,10 @@ static int launch(struct launch *l, const void *handle)
 	/* Holes between parameters carry no bytes of the ring's past. */
 	memset((uint8_t *)(b + 1) + nattrs, 0, f->param_bytes);
 	pack(l, f, (uint8_t *)(b + 1) + nattrs);
-	return fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);
+	record_events(l);
+	r = fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);
+	record_events(l);
+	return r || !launches_block() ? r : stream_sync(&c, wstream);
 }
 
 static int launch_plain(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,

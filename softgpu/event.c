@@ -324,6 +324,8 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int fla
 		TRY(event_resolve(event, &e));
 		return e->ctx == s->ctx ? graph_capture_record(&gs, event, flags) : CUDA_ERROR_INVALID_HANDLE;
 	}
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
 	TRY(event_record(event, s, NULL));
 	graph_event_recorded(event);
 	return CUDA_SUCCESS;
@@ -433,6 +435,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	TRY(graph_capture_wait(&gs, event, flags, &done));
 	if (done)
 		return CUDA_SUCCESS;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (e->shared)
 		return shared_wait(e, s);
 	rec = last_record(e);

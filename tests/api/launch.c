@@ -141,6 +141,14 @@ static void shapes(void)
 	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_HANDLE);
 	attr[0].value.launchCompletionEvent.event = NULL;
 	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_HANDLE);
+	/* It keeps no time, and is no other process's. */
+	must(cuEventCreate(&attr[0].value.launchCompletionEvent.event, 0));
+	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuEventDestroy(attr[0].value.launchCompletionEvent.event));
+	must(cuEventCreate(&attr[0].value.launchCompletionEvent.event, CU_EVENT_DISABLE_TIMING));
+	attr[0].value.launchCompletionEvent.flags = CU_EVENT_RECORD_EXTERNAL;
+	is_cu(cuLaunchKernelEx(&cfg, fill, p, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuEventDestroy(attr[0].value.launchCompletionEvent.event));
 	is_cu(cuStreamSynchronize(s), CUDA_SUCCESS);
 	is_cu(cuLaunchKernelEx(NULL, fill, p, NULL), CUDA_ERROR_INVALID_VALUE);
 	v = 78;

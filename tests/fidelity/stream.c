@@ -149,6 +149,9 @@ static void events(void)
 	probe(ms > 0, "later is later");
 	/* Driver API, cuEventRecordWithFlags: flags that are not known */
 	cu(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(e, s, 1u << 20));
+	/* Driver API, CUevent_record_flags, CUevent_wait_flags: EXTERNAL is invalid outside of capture */
+	cu(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(e, s, CU_EVENT_RECORD_EXTERNAL));
+	cu(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(s, e, CU_EVENT_WAIT_EXTERNAL));
 	/* Driver API, cuEventRecord: event and stream are of two contexts */
 	CUcontext other;
 	CUevent foreign;
@@ -165,6 +168,47 @@ static void events(void)
 	must(cuEventDestroy(f));
 	must(cuEventDestroy(untimed));
 	must(cuStreamDestroy(s));
+}
+
+/* An event that a launch records is recorded as by cuEventRecord, for each question there is. */
+static void recorded_by_a_launch(CUlaunchAttributeID id)
+{
+	CUevent e = event(CU_EVENT_DISABLE_TIMING), after = event(CU_EVENT_DISABLE_TIMING);
+	CUstream s = stream(CU_STREAM_NON_BLOCKING), t = stream(CU_STREAM_NON_BLOCKING);
+	CUlaunchAttribute a = {.id = id};
+	CUlaunchConfig cfg = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+	struct gate *g;
+	CUfunction f;
+	CUmodule m;
+
+	must(cuModuleLoadData(&m, kernels_ptx));
+	must(cuModuleGetFunction(&f, m, "limited"));
+	if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+		a.value.programmaticEvent.event = e;
+	else
+		a.value.launchCompletionEvent.event = e;
+	cfg.hStream = s;
+	cfg.attrs = &a;
+	cfg.numAttrs = 1;
+	for (int i = 0; i < 2; i++) {
+		g = hold(s);
+		must(cuLaunchKernelEx(&cfg, f, NULL, NULL));
+		/* Driver API, CUlaunchAttributeID: the launch records the event */
+		cu(CUDA_ERROR_NOT_READY, cuEventQuery(e));
+		must(cuStreamWaitEvent(t, e, 0));
+		must(cuEventRecord(after, t));
+		cu(CUDA_ERROR_NOT_READY, cuStreamQuery(t));
+		cu(CUDA_ERROR_NOT_READY, cuEventQuery(after));
+		release(g, s);
+		cu(CUDA_SUCCESS, cuEventSynchronize(e));
+		cu(CUDA_SUCCESS, cuEventQuery(e));
+		probe(ready(after), "what waited for it goes on");
+	}
+	must(cuModuleUnload(m));
+	must(cuEventDestroy(e));
+	must(cuEventDestroy(after));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(t));
 }
 
 static void order(void)
@@ -256,6 +300,8 @@ int main(void)
 	must(cuMemAlloc(&mem, 4));
 	arguments();
 	events();
+	recorded_by_a_launch(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+	recorded_by_a_launch(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
 	order();
 	host_functions();
 	must(cuMemFree(mem));
