@@ -151,12 +151,14 @@ static int slice_down(struct rgpu_call *c, const struct box *b, uint64_t dst, ui
 	return r;
 }
 
-static bool slice_at_once(const struct box *b)
+/* An answer is waited for: a copy to page-locked memory is not, unless the call is one that waits. */
+static bool slice_at_once(const struct box *b, bool sync)
 {
 	__int128 n = (__int128)(b->height - 1) * b->src.pitch + b->width;
 
 	return b->src.device && !b->dst.device && b->height > 1 && n <= SPAN_MAX &&
-	       (n <= SPAN_FREE || n <= (__int128)b->width * b->height * SPAN_WASTE);
+	       (n <= SPAN_FREE || n <= (__int128)b->width * b->height * SPAN_WASTE) &&
+	       (sync || !pinned_bo((void *)b->dst.at, b->width, &(uint32_t){0}, &(uint64_t){0}));
 }
 
 /* ---- Arrays ---- */
@@ -268,7 +270,7 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 		uint64_t dst = b->dst.at + z * b->dst.slice, src = b->src.at + z * b->src.slice;
 
 		c.op = OP_D2D;
-		if (slice_at_once(b)) {
+		if (slice_at_once(b, sync)) {
 			r = slice_down(&c, b, dst, src, stream);
 			continue;
 		}

@@ -372,6 +372,48 @@ static void threads(void)
 	is_int(bad, 0, "eight threads at once, twice");
 }
 
+/* Page-locked memory is copied to when the stream comes there: nobody waits for what only later calls let go on. */
+static void held_boxes(void)
+{
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .srcPitch = 256,
+			      .dstMemoryType = CU_MEMORYTYPE_HOST,
+			      .dstPitch = 128,
+			      .WidthInBytes = 100,
+			      .Height = 50};
+	CUstream s, other;
+	CUdeviceptr flag;
+	uint8_t *to;
+	int bad = 0;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuMemAlloc(&flag, 16));
+	must(cuMemAlloc(&rows.srcDevice, 256 * 50));
+	must(cuMemAllocHost((void **)&to, 128 * 50));
+	rows.dstHost = to;
+	memset(to, 1, 128 * 50);
+	must(cuMemsetD8(rows.srcDevice, 2, 256 * 50));
+	must(cuMemsetD32(flag, 0, 1));
+	must(cuCtxSynchronize());
+	must(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuMemsetD8Async(rows.srcDevice, 3, 256 * 50, s));
+	alarm(60);
+	is_cu(cuMemcpy2DAsync(&rows, s), CUDA_SUCCESS);
+	is_cu(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	must(cuStreamWriteValue32(other, flag, 1, 0));
+	must(cuStreamSynchronize(s));
+	alarm(0);
+	for (int i = 0; i < 128 * 50; i++)
+		bad += to[i] != (i % 128 < 100 ? 3 : 1);
+	is_int(bad, 0, "rows come down into page-locked memory when their stream has come to them");
+	must(cuMemFreeHost(to));
+	must(cuMemFree(rows.srcDevice));
+	must(cuMemFree(flag));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(other));
+}
+
 int main(void)
 {
 	CUcontext ctx;
@@ -387,6 +429,7 @@ int main(void)
 	pending(ctx);
 	device(ctx);
 	boxes();
+	held_boxes();
 	threads();
 	must(cuMemAlloc(&d, 4096));
 	before = rgpuRoundTrips(NULL);
