@@ -369,7 +369,7 @@ static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off
 		return r;
 	}
 	r = rgpu_send(c);
-	pinned_receives(dst, c->context, stream, c->rec->stamp);
+	pinned_receives(dst, c, stream);
 	return r;
 }
 

@@ -270,7 +270,7 @@ static int send(struct replay *p)
 	if (p->slot)
 		p->slot->seq = p->c->lane->seq + 1;
 	if (p->landing)
-		landing_sent(p->landing, p->c->ctx, p->stream);
+		landing_sent(p->landing, p->c, p->stream);
 	r = rgpu_send(p->c);
 	p->landing = NULL;
 	return r;
@@ -310,7 +310,7 @@ static int get(struct replay *p, const struct operand *o)
 			.bo = all ? slot->bo : bo, .dir = RGPU_SEG_RECV, .off = all ? slot->off : off + done, .len = n};
 		if (!all) {
 			r = rgpu_send(p->c);
-			pinned_receives((void *)o->addr, p->c->context, p->stream, p->c->rec->stamp);
+			pinned_receives((void *)o->addr, p->c, p->stream);
 			continue;
 		}
 		call_expect(p->c, &f);
@@ -357,7 +357,7 @@ static void note_received(const struct replay *p)
 
 	for (unsigned i = 0; i < p->e->ncopies; i++)
 		if (comes_down(p->e->copy[i]) && straight(&p->e->copy[i]->down, &bo, &off))
-			pinned_receives((void *)p->e->copy[i]->down.addr, p->c->context, p->stream, p->c->rec->stamp);
+			pinned_receives((void *)p->e->copy[i]->down.addr, p->c, p->stream);
 }
 
 /* The other devices are at work now, too; and events that the graph records are recorded. */

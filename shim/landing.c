@@ -9,6 +9,7 @@
 #include "shim/ctx.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/ordered.h"
 #include "shim/session.h"
 
 #define PAD_BYTES (4u << 20) /* of a graph's places together, when one is small */
@@ -29,7 +30,7 @@ struct landing {
 	struct landing *next; /* on their way, in order */
 	uint8_t *mem;
 	uint64_t off, bytes, filled, tag;
-	uint64_t ctx, stream;
+	uint64_t ctx, stream; /* as ordered.h names it */
 	struct operand *operand;
 	unsigned n;
 	bool taken, sent;
@@ -120,7 +121,7 @@ static int wait_for(struct rgpu_call *c, uint64_t ctx, uint64_t stream)
 	int r = 0;
 
 	if (context && ctx_of(context)->alive)
-		r = stream < RGPU_SENTINELS_stream || handle_find(KIND_stream, stream) ? stream_sync(&w, stream) : ctx_sync(&w);
+		r = ordered_sync(&w, stream);
 	pthread_mutex_lock(&lock);
 	poll_locked(!r, ctx, stream);
 	pthread_mutex_unlock(&lock);
@@ -203,10 +204,14 @@ struct landing *landing_new(struct rgpu_call *c, struct shim_exec *e, uint64_t b
 		poll_locked(false, 0, 0);
 		l = take(p, bytes);
 	}
-	/* All are on their way: the oldest one's stream is waited for. */
+	/* All are on their way: the stream of the oldest one of this graph's is waited for. */
 	while (!l && first && !*r) {
-		ctx = first->ctx;
-		stream = first->stream;
+		const struct landing *oldest = first;
+
+		while (oldest->next && oldest->pad != p)
+			oldest = oldest->next;
+		ctx = oldest->ctx;
+		stream = oldest->stream;
 		pthread_mutex_unlock(&lock);
 		*r = wait_for(c, ctx, stream);
 		pthread_mutex_lock(&lock);
@@ -238,10 +243,14 @@ uint64_t landing_tag(const struct landing *l)
 	return l->tag;
 }
 
-void landing_sent(struct landing *l, uint64_t ctx, uint64_t stream)
+void landing_sent(struct landing *l, const struct rgpu_call *c, uint64_t wire)
 {
+	uint64_t stream;
+
+	if (ordered_stream(c, wire, &stream))
+		stream = ORDERED_ALL;
 	pthread_mutex_lock(&lock);
-	l->ctx = ctx;
+	l->ctx = c->ctx;
 	l->stream = stream;
 	l->next = NULL;
 	*last = l;

@@ -41,6 +41,8 @@ void pool_discharge(uint64_t pool, uint64_t bytes);
  * whose thread at the server it is of. A CUresult: there may be no lane for one more thread.
  */
 int ordered_stream(const struct rgpu_call *c, uint64_t wire, uint64_t *stream);
+/* Waits for a stream by that name: for another thread's own, which the server cannot be told, for all of the call's context. */
+int ordered_sync(struct rgpu_call *c, uint64_t stream);
 
 /* A block of at least @size bytes on @d, freed in this stream before: work that the stream gets now comes after its last use. */
 struct block *ordered_take(struct device *d, struct rgpu_obj *context, uint64_t stream, uint64_t size);

@@ -9,6 +9,7 @@
 #include "rgpu_rpc.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
+#include "shim/ordered.h"
 #include "shim/shared.h"
 #include "shim/unsupported.h"
 
@@ -40,18 +41,21 @@ bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off)
 	return true;
 }
 
-void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
+void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire)
 {
+	uint64_t stream, stamp = c->rec->stamp;
 	struct pinned *m;
 
+	if (ordered_stream(c, wire, &stream))
+		stream = PINNED_ALL;
 	pthread_rwlock_wrlock(&lock);
 	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
 	if (m) {
 		if (!m->pending_stamp) {
 			atomic_fetch_add(&npending, 1);
-			m->pending_context = context->handle;
+			m->pending_context = c->ctx;
 			m->pending_stream = stream;
-		} else if (m->pending_context != context->handle) {
+		} else if (m->pending_context != c->ctx) {
 			m->pending_context = 0;
 			m->pending_stream = PINNED_ALL;
 		} else if (m->pending_stream != stream) {
@@ -95,7 +99,6 @@ int pinned_await(const struct rgpu_call *call, const void *p)
 	struct rgpu_call c = {.op = OP_STREAM_SYNC, .session = call->session};
 	struct pinned m;
 	uint64_t stamp;
-	uint32_t text;
 	int r;
 
 	if (!atomic_load_explicit(&npending, memory_order_relaxed) || !pinned_find(p, &m) || !m.pending_stamp)
@@ -116,14 +119,7 @@ int pinned_await(const struct rgpu_call *call, const void *p)
 	}
 	c.ctx = m.pending_context;
 	/* A stream that was destroyed meanwhile is gone at the server, too: the whole context then. */
-	if (m.pending_stream >= RGPU_SENTINELS_stream && !handle_find(KIND_stream, m.pending_stream))
-		return ctx_sync(&c);
-	r = rpc_STREAM_SYNC(&c, m.pending_stream, &text);
-	if (!r)
-		pinned_settled(c.context, m.pending_stream, stamp);
-	if (!r && text)
-		print_fetch(c.session);
-	return r;
+	return ordered_sync(&c, m.pending_stream);
 }
 
 void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)

@@ -17,8 +17,8 @@ struct pinned {
 	uint64_t mirror; /* where kernels reach it: its twin's address; 0: nobody has asked */
 	bool in_window;	 /* then that is its own address */
 	/*
-	 * Asynchronous copies to here that nobody has waited for yet: of this stream, of several streams of this context
-	 * (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none.
+	 * Asynchronous copies to here that nobody has waited for yet: of this stream (as ordered.h names it), of several streams
+	 * of this context (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none.
 	 */
 	uint64_t pending_context, pending_stream, pending_stamp;
 };
@@ -33,8 +33,8 @@ bool pinned_find(const void *p, struct pinned *out);
  * being told. Memory that only copies use has none, and costs none of the comparing.
  */
 int pinned_reached(const struct rgpu_call *c, const void *data, size_t bytes);
-/* A copy to here was issued on @stream. */
-void pinned_receives(const void *p, struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
+/* The call's record, which was sent, is a copy to here on that stream. */
+void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire);
 /* Bytes at @p are about to be read by @call: waits for copies to here that are still on their way. A CUresult. */
 int pinned_await(const struct rgpu_call *call, const void *p);
 /* All that @stream (of @context; any of it when @stream is PINNED_ALL) was given before @stamp is done. */

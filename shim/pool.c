@@ -380,25 +380,24 @@ int ordered_stream(const struct rgpu_call *c, uint64_t wire, uint64_t *stream)
 	return r;
 }
 
-static int enter(struct rgpu_call *c, CUstream hStream, uint64_t *stream)
+static int enter(struct rgpu_call *c, CUstream hStream, uint64_t *wire, uint64_t *stream)
 {
 	struct rgpu_obj *obj;
-	uint64_t wire;
 	int r = rgpu_enter(c, RGPU_NO_OP);
 
 	if (!r)
-		r = rgpu_use(c, KIND_stream, hStream, true, &wire, &obj);
+		r = rgpu_use(c, KIND_stream, hStream, true, wire, &obj);
 	if (!r)
-		r = ordered_stream(c, wire, stream);
+		r = ordered_stream(c, *wire, stream);
 	return r ? r : ctx_of(c->context)->fault;
 }
 
 static int alloc(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream hStream)
 {
-	uint64_t stream, addr = 0;
+	uint64_t wire, stream, addr = 0;
 	struct rgpu_call c;
 	struct pool *p;
-	int r = enter(&c, hStream, &stream);
+	int r = enter(&c, hStream, &wire, &stream);
 
 	if (!r && !pool)
 		r = device_pool(&pool, ctx_of(c.context)->device->ordinal, false);
@@ -413,7 +412,7 @@ static int alloc(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream hS
 		pthread_mutex_unlock(&p->lock);
 	}
 	if (!r)
-		r = rgpu_capture(&c, stream);
+		r = rgpu_capture(&c, wire);
 	if (!r && c.capturing)
 		return capture_alloc(&c, bytes, dptr);
 	/* Nothing of it: no memory, and no error. */
@@ -447,12 +446,12 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemo
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
 	struct rgpu_call c;
-	uint64_t stream;
+	uint64_t wire, stream;
 	bool ours;
-	int r = enter(&c, hStream, &stream);
+	int r = enter(&c, hStream, &wire, &stream);
 
 	if (!r)
-		r = rgpu_capture(&c, stream);
+		r = rgpu_capture(&c, wire);
 	if (r || !dptr)
 		return r;
 	if (c.capturing)

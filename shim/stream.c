@@ -94,13 +94,27 @@ int stream_sync(struct rgpu_call *c, uint64_t stream)
 	c->settles = settles;
 	if (!r) {
 		known_reached(&now);
-		pinned_settled(c->context, stream, now.stamp);
-		if (!ordered_stream(c, stream, &order))
+		if (!ordered_stream(c, stream, &order)) {
+			pinned_settled(c->context, order, now.stamp);
 			ordered_settled(c->context, order, now.stamp);
+		}
 	}
 	if (!r && text)
 		print_fetch(c->session);
 	return r;
+}
+
+int ordered_sync(struct rgpu_call *c, uint64_t stream)
+{
+	uint64_t own;
+	int r = 0;
+
+	if (!stream || handle_find(KIND_stream, stream))
+		return stream_sync(c, stream);
+	r = ordered_stream(c, (uint64_t)CU_STREAM_PER_THREAD, &own);
+	if (r)
+		return r;
+	return stream == own ? stream_sync(c, (uint64_t)CU_STREAM_PER_THREAD) : ctx_sync(c);
 }
 
 static int synchronize(CUstream hStream)
