@@ -9,6 +9,7 @@
 
 #define RECORD_BYTES 16384u	  /* plaintext of one TLS record: small frames are gathered up to it */
 #define LANE_BUDGET  (512u << 10) /* a lane's thread sends this much at most, the I/O thread goes on */
+#define KNOWN_MAX    (1u << 16)	  /* hints that wait: a client remembers no more */
 
 void output_init(struct output *o)
 {
@@ -164,13 +165,20 @@ void output_known(struct worker *w, const uint64_t *hints, uint32_t n, bool all)
 		if (all)
 			o->nknown = o->known_at = 0;
 		o->known_all |= all;
+		if (o->known_at && (o->nknown + n > o->known_room || o->nknown + n > KNOWN_MAX)) {
+			o->nknown -= o->known_at;
+			memmove(o->known, o->known + o->known_at, o->nknown * sizeof(*o->known));
+			o->known_at = 0;
+		}
+		/* One that it does not hear of, it sends. */
+		if (n > KNOWN_MAX - o->nknown)
+			n = KNOWN_MAX - o->nknown;
 		if (o->nknown + n > o->known_room) {
 			uint64_t *more = reallocarray(o->known, o->nknown + n + 1024, sizeof(*more));
 
 			o->known = more ? more : o->known;
 			o->known_room = more ? o->nknown + n + 1024 : o->known_room;
 		}
-		/* One that it does not hear of, it sends. */
 		if (o->nknown + n <= o->known_room) {
 			if (n)
 				memcpy(o->known + o->nknown, hints, n * sizeof(*hints));

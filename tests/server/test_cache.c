@@ -317,6 +317,23 @@ static void a_hostile_worker(void)
 	}
 }
 
+/* It reads nothing, and is kept no endless list for. */
+static void a_deaf_client(void)
+{
+	uint32_t room, waits;
+
+	up("five", true);
+	for (unsigned i = 0; i < 1000; i++)
+		output_known(&r.w, known, sizeof(known) / sizeof(*known), false);
+	pthread_mutex_lock(&r.w.output.lock);
+	room = r.w.output.known_room;
+	waits = r.w.output.nknown - r.w.output.known_at;
+	pthread_mutex_unlock(&r.w.output.lock);
+	ok(room <= 1 << 17, "of four million hints that a client does not take, no more wait than it would remember (%u)", room);
+	ok(waits > 1 << 15, "so many do");
+	rig_down(&r);
+}
+
 static void breaks(bool flagged, uint16_t type, uint32_t len, bool record, const char *what)
 {
 	struct rgpu_ref ref = {.len = len};
@@ -335,6 +352,7 @@ int main(void)
 	a_client();
 	a_cut();
 	a_hostile_worker();
+	a_deaf_client();
 	breaks(false, RGPU_D_REF, BLOCK, true, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK, false, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK + 1, true, "REF's block");
