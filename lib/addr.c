@@ -155,6 +155,16 @@ static int connect_one(const struct addrinfo *ai, int64_t deadline)
 	return -err;
 }
 
+/* A share of what is left, so that one that does not answer leaves time to those behind it. */
+static int64_t share(int64_t deadline, const struct addrinfo *ai)
+{
+	int left = rgpu_ms_left(deadline), n = 0;
+
+	for (; ai; ai = ai->ai_next)
+		n++;
+	return n > 1 && left > 0 ? rgpu_deadline(left / n) : deadline;
+}
+
 int rgpu_addr_connect(const struct rgpu_addr *a, int timeout_ms, char why[RGPU_WHY_MAX])
 {
 	int64_t deadline = rgpu_deadline(timeout_ms);
@@ -167,7 +177,7 @@ int rgpu_addr_connect(const struct rgpu_addr *a, int timeout_ms, char why[RGPU_W
 		return err;
 	err = -EHOSTUNREACH;
 	for (struct addrinfo *ai = list; ai; ai = ai->ai_next) {
-		err = connect_one(ai, deadline);
+		err = connect_one(ai, share(deadline, ai));
 		if (err >= 0)
 			break;
 	}

@@ -20,6 +20,9 @@ $(B)/tests/relay_%: $(B)/tests/relay/test_%.o $(RELAY_TEST_OBJS) $(B)/lib/librgp
 $(B)/tests/relay_direct: $(B)/tests/relay/test_direct.o $(B)/lib/librgpu-transport.a | $(B)/tests/server-stubd
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_TRANSPORT)
 
+# It has a name with two addresses.
+$(B)/tests/relay_text: LDFLAGS += -Wl,--wrap=getaddrinfo,--wrap=poll
+
 $(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
 
 UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text half link control order cut hostile direct proxy)

@@ -2,6 +2,10 @@
 /* Tables: what is an address, and what is a key file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/addr.h"
@@ -90,6 +94,72 @@ static void sockets(void)
 	ok(rgpu_addr_is_loopback(&a), "127.3.2.1 is loopback");
 	strcpy(a.host, "10.0.0.1");
 	ok(!rgpu_addr_is_loopback(&a), "10.0.0.1 is not");
+}
+
+/* What the name "two" has: twice 127.0.0.1, at two ports, of which one may not answer. */
+static uint16_t two[2];
+
+int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out);
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out)
+{
+	int err = __real_getaddrinfo(strcmp(host, "two") ? host : "127.0.0.1", port, hints, out);
+
+	if (!err && !strcmp(host, "two"))
+		err = __real_getaddrinfo("127.0.0.1", port, hints, &(*out)->ai_next);
+	for (struct addrinfo *a = err || strcmp(host, "two") ? NULL : *out; a; a = a->ai_next)
+		((struct sockaddr_in *)a->ai_addr)->sin_port = htons(two[a != *out]);
+	return err;
+}
+
+/* How long the first address may take: the next one on this machine would answer even without any time left. */
+static int first_ms;
+
+int __real_poll(struct pollfd *p, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *p, nfds_t n, int ms)
+{
+	first_ms = first_ms ? first_ms : ms;
+	return __real_poll(p, n, ms);
+}
+
+/* A socket that listens and has no room: who connects to it hears nothing, as behind a firewall. -1: here they all hear. */
+static int silent(uint16_t *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(l, (struct sockaddr *)&a, len) || listen(l, 0) || getsockname(l, (struct sockaddr *)&a, &len))
+		return -1;
+	*port = ntohs(a.sin_port);
+	for (unsigned i = 0; i < 64; i++) {
+		struct pollfd p = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), .events = POLLOUT};
+
+		connect(p.fd, (struct sockaddr *)&a, len);
+		if (!__real_poll(&p, 1, 200))
+			return l;
+	}
+	return -1;
+}
+
+static void addresses_of_a_name(void)
+{
+	struct rgpu_addr here = {.host = "127.0.0.1"}, a = {.host = "two", .port = 1};
+	char why[RGPU_WHY_MAX];
+	int l = rgpu_addr_listen(&here, &two[1], why), hush = silent(&two[0]), c;
+
+	if (hush < 0) {
+		ok(true, "an address that does not answer # SKIP no socket does that here");
+		return;
+	}
+	first_ms = 0;
+	c = rgpu_addr_connect(&a, 1000, why);
+	ok(c >= 0, "an address that does not answer is not the last of the name's%s%s", c < 0 ? ": " : "", c < 0 ? why : "");
+	ok(first_ms > 0 && first_ms <= 500, "it leaves as much time to the other as it has (%d ms of 1000)", first_ms);
+	close(c);
+	close(l);
+	is_int(rgpu_addr_connect(&a, 500, why), -ECONNREFUSED, "the last one's error counts: %s", why);
+	two[1] = two[0];
+	is_int(rgpu_addr_connect(&a, 200, why), -ETIMEDOUT, "no answer of any: %s", why);
 }
 
 static void keys(void)
@@ -187,6 +257,7 @@ int main(void)
 {
 	addresses();
 	sockets();
+	addresses_of_a_name();
 	keys();
 	key_files();
 	log_lines();
