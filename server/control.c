@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/log.h"
+#include "lib/text.h"
 #include "server/control.h"
-#include "server/text.h"
 
 #define HELLO_MS   10000
 #define FRAME_MS   10000 /* for the rest of a frame that has begun, and for an answer to leave */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "lib/clock.h"
 #include "lib/link.h"
+#include "lib/text.h"
 #include "server/attach.h"
 #include "server/lane.h"
-#include "server/text.h"
 
 #define GRANT_EVERY (64u << 10) /* record bytes received after which the client is told, without a payload or a reply */
 

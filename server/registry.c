@@ -13,9 +13,9 @@
 #include <openssl/crypto.h>
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/text.h"
 #include "server/registry_int.h"
 #include "server/spawn.h"
-#include "server/text.h"
 
 #define TOKEN_MS 30000
 #define OPEN_MS	 60000 /* a worker loads its driver */

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/log.h"
+#include "lib/text.h"
 #include "server/registry_int.h"
-#include "server/text.h"
 
 /* "<32 hex digits>.sock" → sid. */
 static bool sid_of(const char *name, uint8_t sid[RGPU_SID_LEN])

@@ -9,6 +9,7 @@
 #include "lib/clock.h"
 #include "lib/devlist.h"
 #include "lib/link.h"
+#include "lib/text.h"
 #include "usermode-proxy/control.h"
 #include "usermode-proxy/rtt.h"
 
@@ -131,7 +132,8 @@ static ssize_t exchange(struct rgpu_ctl *c, uint16_t type, const void *req, size
 		struct rgpu_error_frame e;
 
 		memcpy(&e, c->buf, sizeof(e));
-		return rgpu_why(why, e.err > 0 && e.err < 512 ? -e.err : -EPROTO, "%.*s", (int)sizeof(e.text), e.text);
+		text_printable(e.text, sizeof(e.text));
+		return rgpu_why(why, e.err > 0 && e.err < 512 ? -e.err : -EPROTO, "%s", e.text);
 	}
 	if (hdr.type != want)
 		return nonsense(c, "the answer does not belong to the request", why);
@@ -164,7 +166,8 @@ static int greet(struct rgpu_ctl *c, char why[RGPU_WHY_MAX])
 	memcpy(&w, c->buf, sizeof(w));
 	if (w.magic != RGPU_MAGIC)
 		return nonsense(c, "its greeting is not an rgpu-server's", why);
-	w.agent[sizeof(w.agent) - 1] = w.driver[sizeof(w.driver) - 1] = 0;
+	text_printable(w.agent, sizeof(w.agent));
+	text_printable(w.driver, sizeof(w.driver));
 	if (w.major != RGPU_WIRE_MAJOR) {
 		drop(c);
 		rgpu_addr_text(&c->server, text);
@@ -271,7 +274,7 @@ static int parse_devices(const uint8_t *buf, size_t len, struct rgpu_devices *ou
 		return -ENOMEM;
 	memcpy(copy, buf, len);
 	while ((e = rgpu_devlist_next(copy, len, &at))) {
-		((struct rgpu_device_entry *)e)->name[sizeof(e->name) - 1] = 0;
+		text_printable(((struct rgpu_device_entry *)e)->name, sizeof(e->name));
 		out->entry[out->n++] = e;
 	}
 	if (at != len)

@@ -20,6 +20,7 @@ static struct script {
 	bool short_welcome;
 	bool wrong_type; /* an answer of another type */
 	bool damaged_devices;
+	bool strange_words; /* that a terminal would obey */
 	bool other_sid;			/* STARTED for another session */
 	int drop_after;			/* closes after so many requests; 0 never */
 	struct rgpu_error_frame refuse; /* err ≠ 0: the answer to everything but HELLO */
@@ -45,6 +46,8 @@ static void send_devices(struct rgpu_link *l)
 		char props[8];
 	} d[2] = {{{.name = "one", .mem_total = 7, .props_len = 5}, "props"}, {{.name = "two", .props_len = 8}, "eight..."}};
 
+	if (script.strange_words)
+		memset(d[0].e.name, '\033', sizeof(d[0].e.name));
 	if (script.damaged_devices)
 		d[1].e.props_len = 9;
 	rgpu_link_send_frame(l, RGPU_C_DEVICE_LIST, 0, d, sizeof(d), 1000);
@@ -78,6 +81,10 @@ static bool answer(struct rgpu_link *l, const struct rgpu_frame *f, const uint8_
 	struct rgpu_error_frame old = {.err = EPROTO, .text = "this server speaks 7.0, the client 1.0"};
 	uint32_t stats[4] = {1, 2, 3, 4};
 
+	if (script.strange_words) {
+		memcpy(w.agent, "a\033[2J\n\xc3\xbc", 9);
+		memset(w.driver, '\a', sizeof(w.driver));
+	}
 	if (f->type == RGPU_C_HELLO) {
 		if (script.error_first)
 			rgpu_link_send_frame(l, RGPU_C_ERROR, 0, &old, sizeof(old), 1000);
@@ -150,6 +157,7 @@ static void greetings(const struct rgpu_addr *a)
 {
 	struct rgpu_welcome w;
 	char why[RGPU_WHY_MAX];
+	struct rgpu_devices d;
 	struct rgpu_ctl *c;
 
 	c = fresh(a);
@@ -175,6 +183,20 @@ static void greetings(const struct rgpu_addr *a)
 	c = fresh(a);
 	script.magic = 1;
 	is_int(rgpu_ctl_hello(c, NULL, why), -EPROTO, "another program: %s", why);
+	rgpu_ctl_free(c);
+
+	c = fresh(a);
+	script.strange_words = true;
+	is_int(rgpu_ctl_hello(c, &w, why), 0, "a server with strange words");
+	is_str(w.agent, "a?[2J???", "… says none to a terminal");
+	ok(strlen(w.driver) == sizeof(w.driver) - 1 && strspn(w.driver, "?") == strlen(w.driver), "… nor in what answers there");
+	is_int(rgpu_ctl_devices(c, &d, why), 0, "… its devices");
+	ok(strlen(d.entry[0]->name) == sizeof(d.entry[0]->name) - 1 && strspn(d.entry[0]->name, "?") == strlen(d.entry[0]->name),
+	   "… neither");
+	rgpu_devices_free(&d);
+	script.refuse = (struct rgpu_error_frame){.err = ENOENT, .text = "no\033]0;a title\a"};
+	is_int(rgpu_ctl_end(c, (uint8_t[16]){0}, why), -ENOENT, "… its reasons");
+	is_str(why, "no?]0;a title?", "… neither");
 	rgpu_ctl_free(c);
 
 	c = fresh(a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of a client that go into our log or on to somebody's terminal. */
-#ifndef RGPU_SERVER_TEXT_H
-#define RGPU_SERVER_TEXT_H
+/* Words of the other end of a link that go into our log or on to somebody's terminal. */
+#ifndef RGPU_LIB_TEXT_H
+#define RGPU_LIB_TEXT_H
 
 #include <stddef.h>
 
