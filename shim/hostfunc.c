@@ -380,14 +380,20 @@ CUresult cuLaunchHostFunc_ptsz(CUstream hStream, CUhostFn fn, void *userData)
 	return cuLaunchHostFunc(hStream ? hStream : CU_STREAM_PER_THREAD, fn, userData);
 }
 
-CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+/* It is told the stream's name as the program gave it. */
+static CUresult add_callback(CUstream hStream, CUstream named, CUstreamCallback callback, void *userData, unsigned int flags)
 {
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(hStream, &(struct hostfunc){.callback = callback, .stream = hStream, .data = userData, .once = true});
+	return submit(hStream, &(struct hostfunc){.callback = callback, .stream = named, .data = userData, .once = true});
+}
+
+CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+	return add_callback(hStream, hStream, callback, userData, flags);
 }
 
 CUresult cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
-	return cuStreamAddCallback(hStream ? hStream : CU_STREAM_PER_THREAD, callback, userData, flags);
+	return add_callback(hStream ? hStream : CU_STREAM_PER_THREAD, hStream, callback, userData, flags);
 }

@@ -65,6 +65,9 @@ cudaError_t cudart_symbol(const void *host, CUdeviceptr *ptr, size_t *size);
 cudaError_t cudart_why_null(void);     /* the cause of a launch with a NULL kernel */
 void cudart_know_kernel(CUkernel k);   /* handed to the program as cudaKernel_t */
 void cudart_forget_kernel(CUkernel k); /* its library was unloaded */
+/* A device was reset, and the managed variables went with it: the next call that has a context there brings them back. */
+void cudart_managed_gone(int device);
+cudaError_t cudart_managed_again(void);
 
 /* config.c: what the driver said of a launch; bad dimensions are a different error here. */
 cudaError_t cudart_launched(CUresult r, dim3 grid, dim3 block);

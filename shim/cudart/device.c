@@ -17,8 +17,8 @@ cudaError_t cudaGetDeviceCount(int *count)
 		return cudart_fail(cudaErrorInvalidValue);
 	*count = 0;
 	TRY(cudart_init());
-	*count = cudart_ndevices();
-	return cudaSuccess;
+	/* The driver knows whether this is a child of fork, where there is nothing. */
+	return cudart_done(drv.cuDeviceGetCount(count));
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -144,6 +144,7 @@ cudaError_t cudaDeviceReset(void)
 	TRY(cudart_device(&device));
 	TRY(cudart_error(drv.cuDevicePrimaryCtxReset(device)));
 	cudart_drop_primary(device);
+	cudart_managed_gone(device);
 	cudart_forget_sticky();
 	return cudart_done(drv.cuCtxSetCurrent(NULL));
 }

@@ -106,7 +106,7 @@ cudaError_t cudart_context(void)
 	e = cudart_error(drv.cuCtxGetCurrent(&ctx));
 	if (!e && !ctx)
 		e = cudart_set_device(thread_device);
-	return e;
+	return e ? e : cudart_managed_again();
 }
 
 cudaError_t cudart_device(int *ordinal)
@@ -118,7 +118,8 @@ cudaError_t cudart_device(int *ordinal)
 	if (e)
 		return e;
 	*ordinal = thread_device;
-	if (!drv.cuCtxGetCurrent(&ctx) && ctx && !drv.cuCtxGetDevice(&dev))
+	e = cudart_error(drv.cuCtxGetCurrent(&ctx));
+	if (!e && ctx && !drv.cuCtxGetDevice(&dev))
 		*ordinal = dev; /* a CUdevice is the ordinal */
-	return cudaSuccess;
+	return e;
 }

@@ -71,6 +71,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn, void *arg)
 
 struct callback {
 	cudaStreamCallback_t fn;
+	cudaStream_t stream; /* as the program called it */
 	void *arg;
 };
 
@@ -78,8 +79,9 @@ static void call_back(CUstream s, CUresult r, void *arg)
 {
 	struct callback c = *(struct callback *)arg;
 
+	(void)s;
 	free(arg);
-	c.fn(s, cudart_error(r), c.arg);
+	c.fn(c.stream, cudart_error(r), c.arg);
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t fn, void *arg, unsigned int flags)
@@ -94,6 +96,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t fn, void 
 	if (!c)
 		return cudart_fail(cudaErrorMemoryAllocation);
 	c->fn = fn;
+	c->stream = s;
 	c->arg = arg;
 	r = drv.cuStreamAddCallback(stream_of(s), call_back, c, 0);
 	if (r)

@@ -2,6 +2,7 @@
 /* What nvcc's constructors register: fat binaries, kernels and variables by their host addresses, loaded when first used. */
 #include "shim/cudart/cudart.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ struct fatbinary {
 	const void *wrapper;
 	CUlibrary lib;	    /* NULL until something in it is used */
 	cudaError_t failed; /* why loading failed: told again without asking the driver again */
+	bool started;	    /* its managed variables are where the program was told */
 	struct entry *entries;
 };
 
@@ -182,11 +184,51 @@ static cudaError_t load(struct fatbinary *f)
 	return f->failed;
 }
 
+static atomic_bool managed;	 /* the program was given managed variables */
+static _Atomic uint64_t without; /* bit per device that was reset since */
+
+/* With the lock held for writing: makes a managed variable, and tells the program where it is. */
+static cudaError_t place(const struct entry *e)
+{
+	size_t size;
+
+	atomic_store(&managed, true);
+	return cudart_error(drv.cuLibraryGetManaged((CUdeviceptr *)e->managed, &size, e->fatbin->lib, e->name));
+}
+
+void cudart_managed_gone(int device)
+{
+	if (atomic_load(&managed))
+		atomic_fetch_or(&without, 1ull << device);
+}
+
+cudaError_t cudart_managed_again(void)
+{
+	cudaError_t err = cudaSuccess;
+	CUdevice dev;
+	uint64_t bit;
+
+	if (__builtin_expect(!atomic_load_explicit(&without, memory_order_relaxed), 1))
+		return cudaSuccess;
+	err = cudart_error(drv.cuCtxGetDevice(&dev));
+	if (err)
+		return err;
+	bit = 1ull << dev;
+	if (!(atomic_fetch_and(&without, ~bit) & bit))
+		return cudaSuccess;
+	pthread_rwlock_wrlock(&lock);
+	for (unsigned int i = 0; i < BUCKETS && !err; i++)
+		for (struct entry *e = entries[i]; e && !err; e = e->next_hash)
+			if (e->kind == MANAGED && e->fatbin->started)
+				err = place(e);
+	pthread_rwlock_unlock(&lock);
+	return err;
+}
+
 CUDART_API char __cudaInitModule(void **handle)
 {
 	struct fatbinary *f = (struct fatbinary *)handle;
 	cudaError_t err = cudart_context();
-	size_t size;
 
 	if (err) {
 		cudart_fail(err);
@@ -196,7 +238,8 @@ CUDART_API char __cudaInitModule(void **handle)
 	err = load(f);
 	for (struct entry *e = f->entries; e && !err; e = e->next_fatbin)
 		if (e->kind == MANAGED)
-			err = cudart_error(drv.cuLibraryGetManaged((CUdeviceptr *)e->managed, &size, f->lib, e->name));
+			err = place(e);
+	f->started = !err;
 	pthread_rwlock_unlock(&lock);
 	cudart_fail(err);
 	return !err;

@@ -43,6 +43,33 @@ static void in_order(void)
 	must(cuStreamDestroy(s));
 }
 
+static CUstream told;
+
+static void CUDA_CB tell(CUstream s, CUresult status, void *what)
+{
+	(void)status, (void)what;
+	told = s;
+}
+
+CUresult cuStreamAddCallback_ptsz(CUstream s, CUstreamCallback f, void *data, unsigned int flags);
+
+/* A callback is told its stream as the program called it. */
+static void names(void)
+{
+	const CUstream all[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
+
+	for (int i = 0; i < 3; i++) {
+		told = (CUstream)-1;
+		must(cuStreamAddCallback(all[i], tell, NULL, 0));
+		must(cuCtxSynchronize());
+		ok(told == all[i], "%p is %p", told, all[i]);
+		told = (CUstream)-1;
+		must(cuStreamAddCallback_ptsz(all[i], tell, NULL, 0));
+		must(cuCtxSynchronize());
+		ok(told == all[i], "%p is %p, of the thread's own kind", told, all[i]);
+	}
+}
+
 struct gate {
 	atomic_int open, seen;
 	uint32_t *p;
@@ -192,6 +219,7 @@ int main(void)
 	serve(NULL, 1);
 	c = primary();
 	in_order();
+	names();
 	holds_stream();
 	may_not_call();
 	ends_with_context();

@@ -355,6 +355,14 @@ static void count_up(void *arg)
 	++*(int *)arg;
 }
 
+static cudaStream_t told;
+
+static void stream_told(cudaStream_t s, cudaError_t e, void *arg)
+{
+	(void)e, (void)arg;
+	told = s;
+}
+
 static void stream_called(cudaStream_t s, cudaError_t e, void *arg)
 {
 	(void)s;
@@ -391,6 +399,12 @@ static void streams(void)
 	is_int(back, 5, "the copy waited for the event");
 	is_int(n, 11, "host functions ran before it, in order");
 	is_int(cudaEventQuery(b), cudaSuccess, "the event is done");
+	is_int(cudaStreamAddCallback(s, stream_told, NULL, 0), cudaSuccess, "cudaStreamAddCallback");
+	is_int(cudaStreamSynchronize(s), cudaSuccess, "cudaStreamSynchronize");
+	ok(told == s, "it is told its stream");
+	is_int(cudaStreamAddCallback(NULL, stream_told, NULL, 0), cudaSuccess, "cudaStreamAddCallback");
+	is_int(cudaStreamSynchronize(NULL), cudaSuccess, "cudaStreamSynchronize");
+	ok(!told, "as the program called it: %p", told);
 	is_int(cudaEventElapsedTime(&ms, a, b), cudaSuccess, "cudaEventElapsedTime");
 	ok(ms >= 0 && ms < 60000, "%g ms", ms);
 	is_int(cudaEventDestroy(a), cudaSuccess, "cudaEventDestroy");

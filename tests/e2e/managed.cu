@@ -60,6 +60,21 @@ static void variables(void)
 		die("a copy from the symbol gives %d", letters[0]);
 }
 
+/* A reset takes them along; the next use begins with their first values, at both ends. */
+static void after_a_reset(void)
+{
+	RT(cudaDeviceReset());
+	RT(cudaFree(0));
+	if (counter != 5 || table[7] != 0 || letters[1] != 'b')
+		die("after a reset they are %d, %g, %c", counter, table[7], letters[1]);
+	counter = 30;
+	change<<<1, 1>>>(&counter);
+	RT(cudaGetLastError());
+	RT(cudaDeviceSynchronize());
+	if (counter != 34 || table[7] != 1.5f || letters[1] != 'c')
+		die("after a reset and the kernel they are %d, %g, %c", counter, table[7], letters[1]);
+}
+
 /* The host adds up what the device multiplied, in turns. */
 static void solve(void)
 {
@@ -111,8 +126,10 @@ static void solve(void)
 int main(int argc, char **argv)
 {
 	(void)argv;
-	if (argc == 1)
+	if (argc == 1) {
 		variables();
+		after_a_reset();
+	}
 	solve();
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The runtime: last errors, devices, memory, copies, streams, events and launches. */
 #include "tests/fidelity/fidelity.h"
+#include <sys/wait.h>
 
 static void errors(void)
 {
@@ -220,6 +221,24 @@ static void launches(void)
 	must(cudaLibraryUnload(lib));
 }
 
+/* Which of its first calls the child of a fork is told that there is no CUDA for it. */
+static int refused_in_child(void)
+{
+	int status = 0, n;
+	pid_t pid;
+	void *p;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit((cudaGetDeviceCount(&n) == cudaErrorInitializationError) |
+		      (cudaGetDevice(&n) == cudaErrorInitializationError) << 1 |
+		      (cudaMalloc(&p, 16) == cudaErrorInitializationError) << 2 |
+		      (cudaGetLastError() == cudaErrorInitializationError) << 3);
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 int main(void)
 {
 	errors();
@@ -228,6 +247,8 @@ int main(void)
 	copies();
 	streams();
 	launches();
+	/* Programming Guide: CUDA that was initialised before fork() is not to be used in the child */
+	same(refused_in_child(), 15, "a child of fork is told by the first call");
 	/* Runtime API, cudaDeviceReset: everything of the device is gone, and it can be used again */
 	void *p;
 	rt(cudaSuccess, cudaDeviceReset());
