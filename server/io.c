@@ -77,11 +77,7 @@ static void lost(struct io *io, int err)
 		rgpu_info("the connection was lost: %s", err == -ENOTCONN    ? "closed by the client"
 							 : err == -ETIMEDOUT ? "silence"
 									     : rgpu_link_why(o->link));
-	rgpu_link_free(o->link);
-	o->link = NULL;
-	o->attached = false;
-	output_forget_stage(o);
-	o->failed = 0;
+	output_cut(o);
 	pthread_mutex_unlock(&o->lock);
 	disarm_link(w);
 	input_reset(w);

@@ -183,6 +183,19 @@ static int check(struct server_opts *o, char why[RGPU_WHY_MAX])
 	return 0;
 }
 
+static int text(char *to, size_t room, const char *arg, const char *wrong, char why[RGPU_WHY_MAX])
+{
+	if (*arg && snprintf(to, room, "%s", arg) < (int)room)
+		return 0;
+	return rgpu_why(why, -EINVAL, "%.100s: %s", arg, wrong);
+}
+
+static int seconds(int *to, const char *arg, int min, char why[RGPU_WHY_MAX])
+{
+	*to = number(arg, min, 86400);
+	return *to < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from %d to 86400", arg, min) : 0;
+}
+
 /* What may stand in the configuration file, too. */
 static int setting(struct server_opts *o, int opt, const char *arg, char why[RGPU_WHY_MAX])
 {
@@ -195,17 +208,11 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		o->softgpu = true;
 		return 0;
 	case OPT_DRIVER:
-		if (snprintf(o->driver, sizeof(o->driver), "%s", arg) >= (int)sizeof(o->driver) || !*arg)
-			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
-		return 0;
+		return text(o->driver, sizeof(o->driver), arg, "not a usable name", why);
 	case OPT_BLAS:
-		if (snprintf(o->blas, sizeof(o->blas), "%s", arg) >= (int)sizeof(o->blas) || !*arg)
-			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
-		return 0;
+		return text(o->blas, sizeof(o->blas), arg, "not a usable name", why);
 	case OPT_NVML:
-		if (snprintf(o->nvml, sizeof(o->nvml), "%s", arg) >= (int)sizeof(o->nvml) || !*arg)
-			return rgpu_why(why, -EINVAL, "%.100s: not a usable name", arg);
-		return 0;
+		return text(o->nvml, sizeof(o->nvml), arg, "not a usable name", why);
 	case OPT_LISTEN:
 		return rgpu_addr_parse(arg, true, &o->listen, inner) ? rgpu_why(why, -EINVAL, "%.230s", inner) : 0;
 	case OPT_KEY:
@@ -229,17 +236,11 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		o->plaintext = true;
 		return 0;
 	case OPT_GRACE:
-		v = number(arg, 1, 86400);
-		o->grace_s = v;
-		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
+		return seconds(&o->grace_s, arg, 1, why);
 	case OPT_DIRECT_GRACE:
-		v = number(arg, 1, 86400);
-		o->direct_grace_s = v;
-		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 1 to 86400", arg) : 0;
+		return seconds(&o->direct_grace_s, arg, 1, why);
 	case OPT_DRAIN:
-		v = number(arg, 0, 86400);
-		o->drain_s = v;
-		return v < 0 ? rgpu_why(why, -EINVAL, "%.40s: expected seconds from 0 to 86400", arg) : 0;
+		return seconds(&o->drain_s, arg, 0, why);
 	case OPT_MAX:
 		v = number(arg, 1, 65536);
 		o->max_sessions = v;
@@ -262,13 +263,9 @@ static int setting(struct server_opts *o, int opt, const char *arg, char why[RGP
 		o->nclients += i == o->nclients;
 		return 0;
 	case OPT_USER:
-		if (snprintf(o->worker_user, sizeof(o->worker_user), "%s", arg) >= (int)sizeof(o->worker_user) || !*arg)
-			return rgpu_why(why, -EINVAL, "%.100s: not a user's name", arg);
-		return 0;
+		return text(o->worker_user, sizeof(o->worker_user), arg, "not a user's name", why);
 	case OPT_STATE:
-		if (snprintf(o->state_dir, sizeof(o->state_dir), "%s", arg) >= STATE_DIR_MAX || !*arg)
-			return rgpu_why(why, -EINVAL, "%.100s: at most 63 characters, sockets are made in it", arg);
-		return 0;
+		return text(o->state_dir, STATE_DIR_MAX, arg, "at most 63 characters, sockets are made in it", why);
 	case OPT_VERBOSE:
 		o->verbose = true;
 		return 0;

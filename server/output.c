@@ -18,9 +18,30 @@ void output_init(struct output *o)
 	o->order_tail = &o->order_head;
 }
 
+static void reply_put(struct reply *r)
+{
+	if (--r->refs)
+		return;
+	free(r->recv);
+	free(r);
+}
+
+static void forget_stage(struct output *o)
+{
+	o->len = o->pos = 0;
+	o->bulk_left = 0;
+	o->ctl_len = 0;
+	o->want_out = false;
+	o->tell_known = o->known_all = false;
+	o->nknown = o->known_at = 0;
+	if (o->bulk_reply)
+		reply_put(o->bulk_reply);
+	o->bulk_reply = NULL;
+}
+
 void output_destroy(struct output *o)
 {
-	output_forget_stage(o);
+	forget_stage(o);
 	free(o->known);
 	rgpu_packer_free(&o->pack);
 	pthread_mutex_destroy(&o->lock);
@@ -38,14 +59,6 @@ struct reply *reply_new(uint32_t body_len, unsigned nrecv_segs)
 	r->rep.body_len = body_len;
 	r->seg = (struct rgpu_seg *)((uint8_t *)(r + 1) + padded);
 	return r;
-}
-
-static void reply_put(struct reply *r)
-{
-	if (--r->refs)
-		return;
-	free(r->recv);
-	free(r);
 }
 
 static void order_add(struct output *o, struct reply *r)
@@ -326,17 +339,13 @@ bool output_idle(const struct output *o)
 	return o->pos == o->len && !o->bulk_left;
 }
 
-void output_forget_stage(struct output *o)
+void output_cut(struct output *o)
 {
-	o->len = o->pos = 0;
-	o->bulk_left = 0;
-	o->ctl_len = 0;
-	o->want_out = false;
-	o->tell_known = o->known_all = false;
-	o->nknown = o->known_at = 0;
-	if (o->bulk_reply)
-		reply_put(o->bulk_reply);
-	o->bulk_reply = NULL;
+	rgpu_link_free(o->link);
+	o->link = NULL;
+	o->attached = false;
+	o->failed = 0;
+	forget_stage(o);
 }
 
 static ssize_t push(struct output *o, uint64_t *budget)

@@ -137,11 +137,7 @@ void worker_retire(struct worker *w, uint32_t lease)
 
 	pthread_mutex_lock(&o->lock);
 	o->lease = lease;
-	rgpu_link_free(o->link);
-	o->link = NULL;
-	o->attached = false;
-	output_forget_stage(o);
-	o->failed = 0;
+	output_cut(o);
 	pthread_mutex_unlock(&o->lock);
 	worker_kick(w);
 }
