@@ -8,10 +8,18 @@
 #define BUCKETS 4096u
 #define GHOSTS	16384u /* hints of blocks that were seen and not kept, by tenant: 4 GiB of uploads */
 
+/* A client may say that it is any user: what it takes from others counts for all of its tenants. */
+struct store_client {
+	struct store_client *next;
+	char name[STORE_NAME_MAX];
+	unsigned tenants, idle;
+	uint64_t bytes;
+};
+
 struct store_tenant {
 	struct store_tenant *next;
 	struct store *store;
-	char client[STORE_NAME_MAX];
+	struct store_client *client;
 	uint32_t uid;
 	unsigned users;
 	uint64_t bytes;
@@ -22,6 +30,7 @@ struct store_tenant {
 
 struct store {
 	pthread_mutex_t lock; /* of all below, and of the tenants */
+	struct store_client *clients;
 	struct store_tenant *tenants; /* those who were put last come first */
 	struct store_stats stats;
 };
@@ -37,23 +46,66 @@ struct store *store_new(uint64_t limit)
 	return st;
 }
 
+/* With the lock, as all below but the functions that others call. NULL: no memory. */
+static struct store_client *client_of(struct store *st, const char *name)
+{
+	struct store_client *c = st->clients;
+
+	while (c && strcmp(c->name, name))
+		c = c->next;
+	if (!c && strlen(name) < sizeof(c->name) && (c = calloc(1, sizeof(*c)))) {
+		strcpy(c->name, name);
+		c->next = st->clients;
+		st->clients = c;
+	}
+	return c;
+}
+
+static void client_put(struct store *st, struct store_client *c)
+{
+	struct store_client **at = &st->clients;
+
+	if (c->tenants)
+		return;
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	free(c);
+}
+
+static struct store_tenant *tenant_new(struct store *st, const char *client, uint32_t uid)
+{
+	struct store_client *c = client_of(st, client);
+	struct store_tenant *t = c ? calloc(1, sizeof(*t)) : NULL;
+
+	if (t) {
+		t->store = st;
+		t->client = c;
+		t->uid = uid;
+		t->next = st->tenants;
+		st->tenants = t;
+		c->tenants++;
+		c->idle++;
+		st->stats.idle++;
+	} else if (c) {
+		client_put(st, c);
+	}
+	return t;
+}
+
 struct store_tenant *store_tenant(struct store *st, const char *client, uint32_t uid)
 {
 	struct store_tenant *t;
 
 	pthread_mutex_lock(&st->lock);
-	for (t = st->tenants; t && (t->uid != uid || strcmp(t->client, client)); t = t->next)
+	for (t = st->tenants; t && (t->uid != uid || strcmp(t->client->name, client)); t = t->next)
 		;
-	if (!t && strlen(client) < sizeof(t->client) && (t = calloc(1, sizeof(*t)))) {
-		t->store = st;
-		strcpy(t->client, client);
-		t->uid = uid;
-		t->next = st->tenants;
-		st->tenants = t;
-		st->stats.idle++;
-	}
-	if (t && !t->users++)
+	if (!t)
+		t = tenant_new(st, client, uid);
+	if (t && !t->users++) {
+		t->client->idle--;
 		st->stats.idle--;
+	}
 	pthread_mutex_unlock(&st->lock);
 	return t;
 }
@@ -62,8 +114,6 @@ static uint64_t weight(uint32_t len)
 {
 	return sizeof(struct store_block) + len;
 }
-
-/* From here on the lock is held, but in the functions that others call. */
 
 static struct store_block **slot(struct store_tenant *t, uint64_t hint)
 {
@@ -105,18 +155,23 @@ static void drop(struct store_block *b)
 	*slot(t, b->hint) = b->same;
 	unlink_use(b);
 	t->bytes -= weight(b->len);
+	t->client->bytes -= weight(b->len);
 	t->store->stats.bytes -= weight(b->len);
 	t->store->stats.blocks--;
 	put(b);
 }
 
-/* Who has most gives first, so that no tenant can take all from another. */
+/* The client that has most gives first, of its user who has, so that none can take all from another. */
 static bool evict(struct store *st)
 {
+	struct store_client *rich = st->clients;
 	struct store_tenant *most = NULL;
 
+	for (struct store_client *c = rich; c; c = c->next)
+		if (c->bytes > rich->bytes)
+			rich = c;
 	for (struct store_tenant *t = st->tenants; t; t = t->next)
-		if (t->oldest && (!most || t->bytes > most->bytes))
+		if (t->client == rich && t->oldest && (!most || t->bytes > most->bytes))
 			most = t;
 	if (!most)
 		return false;
@@ -136,15 +191,22 @@ static void unlist(struct store_tenant *t)
 
 static void forget_oldest_idle(struct store *st)
 {
+	struct store_client *most = st->clients;
 	struct store_tenant *oldest = NULL;
 
+	for (struct store_client *c = most; c; c = c->next)
+		if (c->idle > most->idle)
+			most = c;
 	for (struct store_tenant *t = st->tenants; t; t = t->next)
-		oldest = t->users ? oldest : t;
+		oldest = t->users || t->client != most ? oldest : t;
 	while (oldest->oldest)
 		drop(oldest->oldest);
 	unlist(oldest);
 	free(oldest);
 	st->stats.idle--;
+	most->idle--;
+	most->tenants--;
+	client_put(st, most);
 }
 
 void store_tenant_put(struct store_tenant *t)
@@ -156,6 +218,7 @@ void store_tenant_put(struct store_tenant *t)
 		unlist(t);
 		t->next = st->tenants;
 		st->tenants = t;
+		t->client->idle++;
 		if (++st->stats.idle > STORE_IDLE_MAX)
 			forget_oldest_idle(st);
 	}
@@ -178,6 +241,12 @@ void store_free(struct store *st)
 
 		st->tenants = t->next;
 		free(t);
+	}
+	while (st->clients) {
+		struct store_client *c = st->clients;
+
+		st->clients = c->next;
+		free(c);
 	}
 	pthread_mutex_destroy(&st->lock);
 	free(st);
@@ -225,6 +294,7 @@ bool store_put(struct store_tenant *t, const void *bytes, uint32_t len, bool at_
 		*slot(t, b->hint) = b;
 		link_newest(b);
 		t->bytes += weight(len);
+		t->client->bytes += weight(len);
 		st->stats.bytes += weight(len);
 		st->stats.blocks++;
 		st->stats.admitted++;

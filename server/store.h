@@ -42,8 +42,9 @@ struct store *store_new(uint64_t limit);
 void store_free(struct store *st); /* nobody uses it any more */
 
 /*
- * Who shares blocks: sessions of one client's name and one user there. Each that is got is put: of those whom nobody has, the
- * STORE_IDLE_MAX latest keep what they have, as a client may say that it is any user. NULL: no memory.
+ * Who shares blocks: sessions of one client's name and one user there. Each that is got is put: of those whom nobody has,
+ * STORE_IDLE_MAX keep what they have. Beyond, the one goes that was put first, of the client that has most of them, as a client
+ * may say that it is any user. NULL: no memory.
  */
 struct store_tenant *store_tenant(struct store *st, const char *client, uint32_t uid);
 void store_tenant_put(struct store_tenant *t);

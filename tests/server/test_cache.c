@@ -110,6 +110,30 @@ static void the_store(void)
 	store_stats(store, &s);
 	is_int(s.blocks, 2, "whose blocks went with it");
 	store_free(store);
+	store = store_new(limit);
+	a = store_tenant(store, "a", 0);
+	n = keep(a, 1, false) + keep(a, 2, false);
+	for (unsigned i = 0; i < 8; i++)
+		keep(store_tenant(store, "b", i), 10 + i, true);
+	ok(n == 2 && kept(a, 1) && kept(a, 2), "a client that says it is many users leaves the other its share");
+	ok(kept(store_tenant(store, "b", 7), 17), "… and what it had itself goes");
+	store_free(store);
+	store = store_new(16 << 20);
+	a = store_tenant(store, "a", 0);
+	keep(a, 1, false);
+	store_tenant_put(a);
+	for (unsigned i = 0; i < 2 * STORE_IDLE_MAX; i++)
+		store_tenant_put(store_tenant(store, "b", i));
+	ok(kept(store_tenant(store, "a", 0), 1), "nor is a user without a session forgotten for those of another client");
+	for (unsigned i = 0; i < 2 * STORE_IDLE_MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "client %u", i);
+		store_tenant_put(store_tenant(store, name, 0));
+	}
+	store_stats(store, &s);
+	is_int(s.idle, STORE_IDLE_MAX, "of as many clients, too, so many are remembered and no more");
+	store_free(store);
 	store = store_new(1000);
 	ok(!keep(store_tenant(store, "a", 0), 1, true), "what is larger than all of it is not kept");
 	store_free(store);
