@@ -39,22 +39,6 @@ static int between(struct rgpu_call *c, uint64_t dst, uint64_t src, size_t bytes
 	return !r && sync && (copies_end(dst) || copies_end(src)) ? stream_sync(c, stream) : r;
 }
 
-/* Host memory that has a twin is copied there, in the order of the stream: kernels before it may write it. */
-static bool twin_of(const void *p, size_t bytes, uint64_t *dev)
-{
-	struct pinned m;
-
-	if (!shared_any())
-		return false;
-	*dev = (uint64_t)p;
-	if (shared_has(*dev))
-		return true;
-	if (!pinned_find(p, &m) || !m.mirror || (uint64_t)p - m.range.start + bytes > m.range.bytes)
-		return false;
-	*dev = m.mirror + ((uint64_t)p - m.range.start);
-	return true;
-}
-
 static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hStream, bool sync)
 {
 	struct rgpu_call c;
@@ -63,7 +47,7 @@ static int to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream hS
 
 	if (!r && !src && bytes)
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && twin_of(src, bytes, &twin))
+	if (!r && pinned_twin(src, bytes, &twin))
 		return between(&c, dst, twin, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, dst, bytes);
@@ -82,7 +66,7 @@ static int to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream hStream, b
 
 	if (!r && !dst && bytes)
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && twin_of(dst, bytes, &twin))
+	if (!r && pinned_twin(dst, bytes, &twin))
 		return between(&c, twin, src, bytes, stream, sync);
 	if (!r)
 		r = rgpu_check_range(&c, src, bytes);

@@ -33,6 +33,7 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 {
 	uint64_t pitch = s->pitch ? s->pitch : box->width; /* rows that touch */
 	struct block b;
+	__int128 n;
 
 	if (box->width > LENGTH_MAX || box->height > LENGTH_MAX || s->rows > LENGTH_MAX || s->x > LENGTH_MAX ||
 	    s->y > LENGTH_MAX || s->z > LENGTH_MAX)
@@ -40,7 +41,6 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 	switch (s->type) {
 	case CU_MEMORYTYPE_HOST:
 		e->at = (uint64_t)s->host;
-		e->device = shared_has(e->at); /* its twin, in the stream's order */
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 		e->at = s->device;
@@ -68,6 +68,9 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 	e->pitch = pitch;
 	e->slice = (unsigned __int128)pitch * (s->rows ? s->rows : box->height);
 	e->at += s->x + s->y * pitch + s->z * (uint64_t)e->slice;
+	n = e->device ? 0 : box_span(e, box);
+	if (n > 0 && n <= LENGTH_MAX && pinned_twin((void *)e->at, (uint64_t)n, &e->at))
+		e->device = true;
 	return 0;
 }
 

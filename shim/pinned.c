@@ -41,6 +41,21 @@ bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off)
 	return true;
 }
 
+bool pinned_twin(const void *p, uint64_t bytes, uint64_t *dev)
+{
+	struct pinned m;
+
+	if (!shared_any())
+		return false;
+	*dev = (uint64_t)p;
+	if (shared_has(*dev))
+		return true;
+	if (!pinned_find(p, &m) || !m.mirror || (uint64_t)p - m.range.start + bytes > m.range.bytes)
+		return false;
+	*dev = m.mirror + ((uint64_t)p - m.range.start);
+	return true;
+}
+
 void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire)
 {
 	uint64_t stream, stamp = c->rec->stamp;

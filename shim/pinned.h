@@ -29,6 +29,11 @@ bool pinned_bo(const void *p, uint64_t bytes, uint32_t *bo, uint64_t *off);
 bool pinned_find(const void *p, struct pinned *out);
 
 /*
+ * Host memory that has a twin is copied there, in the order of the stream: kernels before it may write it. *dev: where [p, p +
+ * bytes) is then; false: it has none.
+ */
+bool pinned_twin(const void *p, uint64_t bytes, uint64_t *dev);
+/*
  * Work of a device has addresses in @data: page-locked memory among them gets its twin, for kernels reach such memory without
  * being told. Memory that only copies use has none, and costs none of the comparing.
  */

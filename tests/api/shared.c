@@ -149,6 +149,130 @@ static void registered(void)
 	is_cu(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }
 
+/* Rows of 10 ints, 16 apart: from the program's memory to the device by each kind of copy that can. */
+enum form { ROWS, BOX, UNIFIED, ARRAY, CAPTURED, NODE, FORMS };
+
+static void copy_rows(enum form form, CUdeviceptr to, CUarray array, const int *from, CUstream s)
+{
+	CUDA_MEMCPY3D c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = from,
+			   .srcPitch = 64,
+			   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			   .dstDevice = to,
+			   .dstPitch = 64,
+			   .WidthInBytes = 40,
+			   .Height = 5,
+			   .Depth = 1};
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			      .srcHost = from,
+			      .srcPitch = 64,
+			      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .dstDevice = to,
+			      .dstPitch = 64,
+			      .WidthInBytes = 40,
+			      .Height = 5};
+	CUgraphExec exec;
+	CUgraphNode n;
+	CUgraph g;
+
+	switch (form) {
+	case ROWS:
+		must(cuMemcpy2DAsync(&rows, s));
+		return;
+	case BOX:
+		must(cuMemcpy3DAsync(&c, s));
+		return;
+	case UNIFIED:
+		c.srcMemoryType = c.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+		c.srcDevice = (CUdeviceptr)from;
+		must(cuMemcpy3DAsync(&c, s));
+		return;
+	case ARRAY:
+		rows.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+		rows.dstArray = array;
+		must(cuMemcpy2DAsync(&rows, s));
+		rows.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+		rows.srcArray = array;
+		rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+		must(cuMemcpy2DAsync(&rows, s));
+		return;
+	case CAPTURED:
+		must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		must(cuMemcpy2DAsync(&rows, s));
+		must(cuStreamEndCapture(s, &g));
+		break;
+	default:
+		must(cuGraphCreate(&g, 0));
+		must(cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, NULL));
+	}
+	must(cuGraphInstantiateWithFlags(&exec, g, 0));
+	must(cuGraphLaunch(exec, s));
+	must(cuGraphExecDestroy(exec));
+	must(cuGraphDestroy(g));
+}
+
+/* What a kernel before it in the stream makes of the memory is what a copy takes, whatever the copy and whatever the memory. */
+static void in_order(const char *what, int *p, CUdeviceptr d)
+{
+	static const char *const forms[] = {"rows",	   "a box",	    "a box by address",
+					    "to an array", "captured rows", "a graph's node"};
+	CUDA_ARRAY_DESCRIPTOR shape = {.Width = 10, .Height = 5, .Format = CU_AD_FORMAT_SIGNED_INT32, .NumChannels = 1};
+	CUstream s, other;
+	CUdeviceptr to, flag;
+	CUarray array;
+	int got[80];
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuMemAlloc(&to, sizeof(got)));
+	must(cuMemAlloc(&flag, 4));
+	must(cuArrayCreate(&array, &shape));
+	for (int form = 0; form < FORMS; form++) {
+		int bad = 0;
+
+		for (int i = 0; i < 80; i++)
+			p[i] = i;
+		must(cuMemsetD32(flag, 0, 1));
+		must(cuMemsetD8(to, 0, sizeof(got)));
+		must(cuCtxSynchronize());
+		must(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+		plus(d, 80, 1000, s);
+		copy_rows(form, to, array, p, s);
+		must(cuStreamWriteValue32(other, flag, 1, 0));
+		must(cuStreamSynchronize(s));
+		must(cuMemcpyDtoH(got, to, sizeof(got)));
+		for (int i = 0; i < 80; i++)
+			bad += got[i] != (i % 16 < 10 ? i + 1000 : 0);
+		is_int(bad, 0, "%s: %s come after the kernel", what, forms[form]);
+	}
+	must(cuArrayDestroy(array));
+	must(cuMemFree(to));
+	must(cuMemFree(flag));
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(other));
+}
+
+static void copied(void)
+{
+	static int mine[100];
+	CUdeviceptr d;
+	int *p;
+
+	must(cuMemHostRegister(mine + 3, 80 * sizeof(int), CU_MEMHOSTREGISTER_DEVICEMAP));
+	must(cuMemHostGetDevicePointer(&d, mine + 3, 0));
+	in_order("registered", mine + 3, d);
+	must(cuMemHostUnregister(mine + 3));
+	must(cuMemHostAlloc((void **)&p, 80 * sizeof(int), CU_MEMHOSTALLOC_DEVICEMAP));
+	in_order("mapped", p, (CUdeviceptr)p);
+	must(cuMemFreeHost(p));
+	must(cuMemAllocHost((void **)&p, 80 * sizeof(int)));
+	in_order("page-locked", p, (CUdeviceptr)p);
+	must(cuMemFreeHost(p));
+	must(cuMemAllocManaged(&d, 80 * sizeof(int), CU_MEM_ATTACH_GLOBAL));
+	in_order("managed", (int *)d, d);
+	must(cuMemFree(d));
+}
+
 /* What a graph's nodes touch goes up before each launch, and comes down after it. */
 static void graph(void)
 {
@@ -437,6 +561,7 @@ int main(void)
 	mapped();
 	many();
 	registered();
+	copied();
 	unified();
 	graph();
 	polled();
