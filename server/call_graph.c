@@ -360,25 +360,29 @@ void srv_GRAPH_EXEC_DESTROY(struct srv_call *c)
 void srv_CAPTURE_BEGIN(struct srv_call *c)
 {
 	struct rec_CAPTURE_BEGIN a;
-	void *stream;
-
-	if (!srv_body(c, &a, sizeof(a)) || !srv_use(c, KIND_stream, a.hStream, &stream) || !srv_enter(c, a.ctx))
-		return;
-	/* What may be called meanwhile, the client has decided. */
-	srv_fail(c, drv_cuda.cuStreamBeginCapture_v2 && drv_cuda.cuStreamEndCapture
-			    ? drv_cuda.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED)
-			    : CUDA_ERROR_NOT_SUPPORTED);
-}
-
-void srv_CAPTURE_END(struct srv_call *c)
-{
-	struct rec_CAPTURE_END a;
-	struct srv_graph *g;
 	struct srv_ctx *x;
 	void *stream;
 
 	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)) || !srv_use(c, KIND_stream, a.hStream, &stream) ||
-	    !srv_enter(c, a.ctx) || !srv_fresh(c, KIND_graph, a.graph))
+	    !srv_enter(c, a.ctx))
+		return;
+	if (!drv_cuda.cuStreamBeginCapture_v2 || !drv_cuda.cuStreamEndCapture) {
+		srv_fail(c, CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	/* What may be called meanwhile, the client has decided. */
+	pthread_mutex_lock(&x->streams_lock);
+	srv_fail(c, drv_cuda.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	x->capturing += !c->status;
+	pthread_mutex_unlock(&x->streams_lock);
+}
+
+static void end_capture(struct srv_call *c, const struct rec_CAPTURE_END *a, struct srv_ctx *x)
+{
+	struct srv_graph *g;
+	void *stream;
+
+	if (!srv_use(c, KIND_stream, a->hStream, &stream) || !srv_enter(c, a->ctx) || !srv_fresh(c, KIND_graph, a->graph))
 		return;
 	g = graph_new(c->session, x);
 	if (!g) {
@@ -386,5 +390,19 @@ void srv_CAPTURE_END(struct srv_call *c)
 		return;
 	}
 	g->status = drv_cuda.cuStreamEndCapture ? drv_cuda.cuStreamEndCapture(stream, &g->real) : CUDA_ERROR_NOT_SUPPORTED;
-	srv_put(c, KIND_graph, a.graph, g, a.ctx);
+	srv_put(c, KIND_graph, a->graph, g, a->ctx);
+}
+
+void srv_CAPTURE_END(struct srv_call *c)
+{
+	struct rec_CAPTURE_END a;
+	struct srv_ctx *x;
+
+	if (!srv_body(c, &a, sizeof(a)) || !(x = srv_context(c, a.ctx)))
+		return;
+	pthread_mutex_lock(&x->streams_lock);
+	end_capture(c, &a, x);
+	/* Also where it could not be ended: the client says this once for each beginning. */
+	x->capturing -= x->capturing > 0;
+	pthread_mutex_unlock(&x->streams_lock);
 }

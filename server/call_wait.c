@@ -231,22 +231,22 @@ struct idle {
 	unsigned seen, changes; /* streams of the list, while that is the same */
 };
 
+/* With the list's lock. */
 static CUresult ask_streams(struct idle *w)
 {
 	struct srv_ctx *x = w->x;
 	CUresult r = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&x->streams_lock);
+	if (!w->legacy)
+		r = drv_cuda.cuStreamQuery(NULL);
+	w->legacy |= !r;
 	if (w->changes != x->changes)
 		w->seen = 0;
 	w->changes = x->changes;
-	while (w->seen < x->nstreams) {
+	while (!r && w->seen < x->nstreams) {
 		r = drv_cuda.cuStreamQuery(x->stream[w->seen]);
-		if (r)
-			break;
-		w->seen++;
+		w->seen += !r;
 	}
-	pthread_mutex_unlock(&x->streams_lock);
 	return r;
 }
 
@@ -254,10 +254,12 @@ static CUresult ask_context(struct idle *w)
 {
 	CUresult r = ctx_enter(w->x);
 
-	if (!r && !w->legacy)
-		r = drv_cuda.cuStreamQuery(NULL);
-	w->legacy |= !r;
-	return r ? r : ask_streams(w);
+	if (r)
+		return r;
+	pthread_mutex_lock(&w->x->streams_lock);
+	r = w->x->capturing ? CUDA_ERROR_NOT_READY : ask_streams(w);
+	pthread_mutex_unlock(&w->x->streams_lock);
+	return r;
 }
 
 static int32_t idle_ready(struct srv_call *c)

@@ -86,7 +86,7 @@ static int32_t ask_stream(struct srv_call *c, const struct rec_STREAM_WATCH *a)
 	if (!x->dead && (!made || session_find(c->session, KIND_stream, a->hStream, &stream)))
 		r = ctx_enter(x);
 	if (!r)
-		r = drv_cuda.cuStreamQuery(stream.real);
+		r = x->capturing ? CUDA_ERROR_NOT_READY : drv_cuda.cuStreamQuery(stream.real);
 	pthread_mutex_unlock(&x->streams_lock);
 	pthread_rwlock_unlock(&x->life);
 	return r == CUDA_ERROR_NOT_READY ? SRV_PENDING : (int32_t)r;

@@ -56,7 +56,8 @@ struct srv_ctx {
 	pthread_mutex_t streams_lock;
 	CUstream *stream;
 	unsigned nstreams, room;
-	unsigned changes; /* of the list that moved one in it */
+	unsigned changes;   /* of the list that moved one in it */
+	unsigned capturing; /* streams: a question of ours about one, or about the legacy one, would end that */
 	struct srv_locked locked;
 	bool unlisted; /* there was no memory to list one */
 };

@@ -43,6 +43,38 @@ static void captured(cublasHandle_t h, CUstream s, CUdeviceptr x, CUdeviceptr y)
 	must(cuGraphExecDestroy(exec));
 }
 
+/* While questions about the stream, and about its context, are open at the server. */
+static void captured_when_asked(cublasHandle_t h, CUstream s, CUdeviceptr x, CUdeviceptr y)
+{
+	enum { TIMES = 500 };
+	uint32_t *flag, failed = 0;
+	float one = 1, got = -1;
+	CUgraphExec exec;
+	CUgraph g;
+
+	must(cuMemsetD32(x, 0x3f800000, 16));
+	must(cuMemHostAlloc((void **)&flag, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	*flag = 0;
+	must(cuStreamWaitValue32(s, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+	for (int i = 0; i < 3; i++)
+		failed += cuStreamQuery(s) != CUDA_ERROR_NOT_READY;
+	must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	must(cuMemsetD32Async(y, 0, 16, s));
+	for (int i = 0; i < TIMES; i++)
+		failed += cublasSaxpy_v2(h, 16, &one, (float *)x, 1, (float *)y, 1) != CUBLAS_STATUS_SUCCESS;
+	is_int(failed, 0, "%u calls in a capture on a stream that was asked about", TIMES);
+	must(cuStreamEndCapture(s, &g));
+	is_cu(cuGraphInstantiate(&exec, g, 0), CUDA_SUCCESS);
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	must(cuGraphLaunch(exec, s));
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(&got, y, 4));
+	ok(got == TIMES, "a replay does all: %g", got);
+	must(cuGraphExecDestroy(exec));
+	must(cuGraphDestroy(g));
+	must(cuMemFreeHost(flag));
+}
+
 cublasStatus_t cublasSetVector(int n, int size, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasGetVector_64(int64_t n, int64_t size, const void *x, int64_t incx, void *y, int64_t incy);
 cublasStatus_t cublasSetMatrix(int rows, int cols, int size, const void *a, int lda, void *b, int ldb);
@@ -171,6 +203,7 @@ int main(void)
 		bad += got[i] != b[i] + 3 * a[i];
 	is_int(bad, 0, "and was used from there");
 	captured(h, s, da, db);
+	captured_when_asked(h, s, da, db);
 	old = h;
 	is_int(cublasDestroy_v2(h), CUBLAS_STATUS_SUCCESS, "destroyed");
 	is_int(cublasDestroy_v2(old), CUBLAS_STATUS_NOT_INITIALIZED, "once");
