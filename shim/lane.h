@@ -31,6 +31,7 @@ struct rgpu_lane {
 	uint32_t spin, spin_max;   /* rounds worth spinning before sleeping */
 	uint64_t seq, last_stamp;
 	uint64_t bulk; /* the last record that had bytes to send */
+	uint64_t own;  /* names its thread's own stream (ordered.h): another thread that has it later has another one */
 	uint32_t needed; /* of the P page's, those that are counted */
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and publish: a signal handler that calls CUDA is refused */

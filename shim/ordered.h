@@ -37,8 +37,8 @@ void pool_charge(uint64_t pool, uint64_t bytes);
 void pool_discharge(uint64_t pool, uint64_t bytes);
 
 /*
- * Streams here are what orders: the legacy stream is 0 under both of its names, and a thread's own stream is told by the lane,
- * whose thread at the server it is of. A CUresult: there may be no lane for one more thread.
+ * Streams here are what orders: the legacy stream is 0 under both of its names, and a thread's own stream, which ends with the
+ * thread, has a name of its own. A CUresult: there may be no lane for one more thread.
  */
 int ordered_stream(const struct rgpu_call *c, uint64_t wire, uint64_t *stream);
 /* Waits for a stream by that name: for another thread's own, which the server cannot be told, for all of the call's context. */

@@ -371,12 +371,15 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUme
 
 int ordered_stream(const struct rgpu_call *c, uint64_t wire, uint64_t *stream)
 {
+	struct rgpu_lane *l;
 	int r = 0;
 
-	if (wire == (uint64_t)CU_STREAM_PER_THREAD)
-		*stream = (uint64_t)session_lane(c->session, &r);
-	else
+	if (wire == (uint64_t)CU_STREAM_PER_THREAD) {
+		l = session_lane(c->session, &r);
+		*stream = l ? l->own : 0;
+	} else {
 		*stream = wire == (uint64_t)CU_STREAM_LEGACY ? 0 : wire;
+	}
 	return r;
 }
 

@@ -98,6 +98,14 @@ out:
 	return r;
 }
 
+/* No stream's handle, and no other thread's own stream's name. */
+static uint64_t name_own(void)
+{
+	static _Atomic uint64_t last;
+
+	return 1ull << 63 | (atomic_fetch_add(&last, 1) + 1);
+}
+
 /* The session's lock is not taken by a thread that starts it: that one makes the first lane. */
 static struct rgpu_lane *from_pool(struct rgpu_session *s)
 {
@@ -134,6 +142,7 @@ struct rgpu_lane *session_lane(struct rgpu_session *s, int *err)
 			return NULL;
 		}
 	}
+	l->own = name_own();
 	t->lane = l;
 	return l;
 }

@@ -72,6 +72,49 @@ static void captured(void)
 	must(cuMemFree(out));
 }
 
+/* ---- Memory that a thread left behind in its stream ---- */
+
+static CUdeviceptr left, taken;
+
+static void *leaves(void *arg)
+{
+	(void)arg;
+	must(cuCtxSetCurrent(ctx));
+	must(cuMemAllocAsync(&left, BYTES, OWN));
+	behind(3);
+	must(cuMemsetD8Async(left, 0x11, BYTES, OWN));
+	must(cuMemFreeAsync(left, OWN));
+	return NULL;
+}
+
+static void *takes(void *arg)
+{
+	(void)arg;
+	must(cuCtxSetCurrent(ctx));
+	must(cuMemAllocAsync(&taken, BYTES, OWN));
+	must(cuMemsetD8Async(taken, 0x22, BYTES, OWN));
+	must(cuStreamSynchronize(OWN));
+	return NULL;
+}
+
+static void left_behind(void)
+{
+	uint32_t got = 0;
+	pthread_t t;
+
+	hold(3);
+	pthread_create(&t, NULL, leaves, NULL);
+	pthread_join(t, NULL);
+	pthread_create(&t, NULL, takes, NULL);
+	pthread_join(t, NULL);
+	release(3);
+	must(cuCtxSynchronize());
+	must(cuMemcpyDtoH(&got, taken + BYTES - 4, 4));
+	ok(got == 0x22222222,
+	   "what a thread that has ended freed in its stream is not another's before that stream's work is done: %x", got);
+	must(cuMemFree(taken));
+}
+
 /* ---- Page-locked memory handed from one thread to another, in the order of their streams ---- */
 
 static struct handed {
@@ -79,6 +122,7 @@ static struct handed {
 	CUdeviceptr from, to;
 	CUevent arrived;
 	atomic_int step;
+	bool ends; /* the first thread, before the second begins */
 	uint32_t got;
 } h;
 
@@ -90,6 +134,8 @@ static void *brings_down(void *arg)
 	must(cuMemcpyDtoHAsync(h.buf, h.from, BYTES, OWN));
 	must(cuEventRecord(h.arrived, OWN));
 	atomic_store(&h.step, 1);
+	if (h.ends)
+		return NULL;
 	wait_until(&h.step, 3);
 	must(cuStreamSynchronize(OWN));
 	return NULL;
@@ -110,10 +156,11 @@ static void *takes_up(void *arg)
 	return NULL;
 }
 
-static void handed_on(void)
+static void handed_on(bool ends)
 {
 	pthread_t t[2];
 
+	h = (struct handed){.ends = ends};
 	hold(0);
 	must(cuMemAllocHost((void **)&h.buf, BYTES));
 	must(cuMemAlloc(&h.from, BYTES));
@@ -124,13 +171,17 @@ static void handed_on(void)
 	must(cuMemsetD8(h.to, 0, BYTES));
 	must(cuCtxSynchronize());
 	pthread_create(&t[0], NULL, brings_down, NULL);
+	if (ends)
+		pthread_join(t[0], NULL);
 	pthread_create(&t[1], NULL, takes_up, NULL);
 	wait_until(&h.step, 2);
 	usleep(20000); /* so that the copy up is asked for before there is anything; it need not for the result to be right */
 	release(0);
-	pthread_join(t[0], NULL);
+	if (!ends)
+		pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
-	ok(h.got == 0x22222222, "a copy up takes what another thread's stream brings down before it: %x", h.got);
+	ok(h.got == 0x22222222, "a copy up takes what %s thread's stream brings down before it: %x",
+	   ends ? "an ended" : "another", h.got);
 	must(cuEventDestroy(h.arrived));
 	must(cuMemFree(h.from));
 	must(cuMemFree(h.to));
@@ -231,7 +282,9 @@ int main(void)
 	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	must(cuMemAlloc(&flags, 16));
 	captured();
-	handed_on();
+	left_behind();
+	handed_on(false);
+	handed_on(true);
 	landed();
 	return tap_done();
 }
