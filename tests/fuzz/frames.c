@@ -50,10 +50,7 @@ static void connection(struct worker *w, const uint8_t *data, size_t size, size_
 		pthread_mutex_unlock(&o->lock);
 	}
 	pthread_mutex_lock(&o->lock);
-	rgpu_link_free(o->link);
-	o->link = NULL;
-	o->attached = false;
-	output_forget_stage(o);
+	output_cut(o);
 	pthread_mutex_unlock(&o->lock);
 	input_reset(w);
 	pthread_mutex_unlock(&w->input_lock);
