@@ -32,6 +32,7 @@ struct rgpu_link {
 	int fd;
 	char cipher[64];
 	bool server, ready, eof;
+	bool full; /* the last receive took all it had room for: the socket may hold more */
 	int broken; /* negative errno once the link cannot go on */
 	SSL *ssl;   /* or … */
 	struct rgpu_plain *plain;
@@ -69,6 +70,7 @@ static int bio_read(BIO *b, char *buf, int len)
 	do
 		n = recv(l->fd, buf, len, 0);
 	while (n < 0 && errno == EINTR);
+	l->full = n == len;
 	if (n >= 0) {
 		l->eof |= n == 0 && len;
 		return n;
@@ -442,7 +444,7 @@ short rgpu_link_events(const struct rgpu_link *l)
 
 bool rgpu_link_buffered(const struct rgpu_link *l)
 {
-	return l->plain ? rgpu_plain_ready(l->plain) : SSL_pending(l->ssl) > 0 || SSL_has_pending(l->ssl);
+	return l->full || (l->plain ? rgpu_plain_ready(l->plain) : SSL_pending(l->ssl) > 0 || SSL_has_pending(l->ssl));
 }
 
 const char *rgpu_link_identity(const struct rgpu_link *l)
@@ -489,6 +491,7 @@ static ssize_t plain_read(struct rgpu_link *l, uint8_t *buf, size_t len)
 			return broken(l, n, "the connection brought damaged bytes");
 		at = rgpu_plain_room(l->plain, &room);
 		n = recv(l->fd, at, room, 0);
+		l->full = n > 0 && (size_t)n == room;
 		if (n > 0) {
 			rgpu_plain_came(l->plain, n);
 			continue;

@@ -531,7 +531,7 @@ int input_read(struct worker *w, uint64_t budget)
 		if (!end_frame(w))
 			return 0;
 		/* Without something inside, another read would mostly be a system call that says so. */
-		if (in->hdr.len <= sizeof(in->small) && !link_buffered(w))
+		if (in->hdr.len <= sizeof(in->small) && !in->hung_up && !link_buffered(w))
 			return 0;
 	}
 	return 1;

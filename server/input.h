@@ -29,6 +29,7 @@ struct input {
 	uint8_t *packed;      /* body of a PACKED frame, RGPU_PACKED_MAX bytes; kept */
 	bool cached;	      /* the client may name bytes instead of sending them */
 	bool attached;	      /* of the connection that is read; output.attached ends with a retired one at once */
+	bool hung_up;	      /* the socket has no more news than its end: read up to it */
 	bool lazy_grant;      /* records were received that no GRANT has told: within 20 ms, or a second after lent time */
 };
 

@@ -15,7 +15,6 @@
 #include "server/lend.h"
 
 #define ROUND_BYTES (1u << 20) /* each way, before the other way has its turn */
-#define LAZY_MS	    20	       /* received records are told that late when nothing else is */
 #define TICK_MS	    1000
 #define BYE_MS	    1000 /* for the last word to leave */
 
@@ -79,7 +78,7 @@ static void lost(struct io *io, int err)
 									     : rgpu_link_why(o->link));
 	output_cut(o);
 	pthread_mutex_unlock(&o->lock);
-	disarm_link(w);
+	forget_link(w);
 	input_reset(w);
 	io->live = false;
 	io->lost = rgpu_now_ns();
@@ -235,7 +234,6 @@ static bool move(struct io *io)
 static void sleep_until_something(struct io *io, bool busy)
 {
 	struct worker *w = io->w;
-	struct output *o = &w->output;
 	int timeout = w->input.lazy_grant ? LAZY_MS : TICK_MS;
 	struct epoll_event e[4];
 	uint64_t count;
@@ -244,24 +242,18 @@ static void sleep_until_something(struct io *io, bool busy)
 	if (w->times.hang < 4 * TICK_MS || io->grace < 4 * TICK_MS)
 		timeout = LAZY_MS;
 	if (io->greeting)
-		watch_fd(w, rgpu_link_fd(io->greeting), rgpu_link_events(io->greeting));
+		watch_fd(w, rgpu_link_fd(io->greeting),
+			 EPOLLIN | (rgpu_link_events(io->greeting) & POLLOUT ? EPOLLOUT : 0));
 	if (io->live)
-		arm_link(w, true);
+		watch_link(w);
 	pthread_mutex_unlock(&w->input_lock);
 	n = epoll_wait(w->epoll_fd, e, 4, busy ? 0 : timeout);
-	w->io_wants = true;
-	pthread_mutex_lock(&w->input_lock);
-	w->io_wants = false;
+	take_reading(w);
 	for (int i = 0; i < n; i++) {
 		if (e[i].data.fd == w->wake_fd)
 			(void)!read(w->wake_fd, &count, sizeof(count));
-		if (!(e[i].events & EPOLLOUT))
-			continue;
-		pthread_mutex_lock(&o->lock);
-		o->want_out = false;
-		if (o->link)
-			rgpu_link_flush(o->link); /* an error comes back with the next read */
-		pthread_mutex_unlock(&o->lock);
+		else if (e[i].data.fd == w->link_fd)
+			link_event(w, &e[i]);
 	}
 	if (n <= 0 && !busy && w->input.lazy_grant)
 		tell_lazily(w);

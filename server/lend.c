@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* Reading in turns: which thread waits for the link's socket, and the time in which a lane's thread does. */
 #include <errno.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "server/lane.h"
 #include "server/lend.h"
 
-#define LEND_NS	    200000	  /* a program that calls again later than that waits for a thread to wake */
-#define LEND_ROUNDS 64		  /* then the I/O thread has its turn, if only to see the time */
+#define LEND_ROUNDS 16		  /* that brought nothing for the lane: another one's thread should read */
 #define LEND_BYTES  (64u << 10)	  /* more than that is no small call */
 #define SPIN_MAX    (30 * 1000ll) /* of looking for the next call before sleeping: a wake-up costs more */
 #define SPIN_MIN    500ll
 #define MISSES	    4 /* that many times in vain, then only now and then */
 #define TRY_EVERY   16
 
-int watch_fd(struct worker *w, int fd, short events)
+int watch_fd(struct worker *w, int fd, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.fd = fd};
 
@@ -25,28 +23,46 @@ int watch_fd(struct worker *w, int fd, short events)
 	return errno == ENOENT && !epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? 0 : -errno;
 }
 
-int arm_link(struct worker *w, bool on)
+void watch_link(struct worker *w)
 {
 	struct output *o = &w->output;
-	short events = 0;
-	int fd = -1;
 
+	if (w->link_fd >= 0)
+		return;
 	pthread_mutex_lock(&o->lock);
-	if (o->link) {
-		fd = rgpu_link_fd(o->link);
-		events = on ? rgpu_link_events(o->link) : 0;
-		if ((fd != w->armed_fd || events != w->armed) && watch_fd(w, fd, events))
-			fd = -1;
-		w->armed_fd = fd;
-		w->armed = events;
-	}
+	if (o->link && !watch_fd(w, rgpu_link_fd(o->link), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+		w->link_fd = rgpu_link_fd(o->link);
 	pthread_mutex_unlock(&o->lock);
-	return fd;
 }
 
-void disarm_link(struct worker *w)
+void forget_link(struct worker *w)
 {
-	w->armed_fd = -1; /* closing it took it out of epoll */
+	w->link_fd = -1; /* closing it took it out of epoll */
+}
+
+void link_event(struct worker *w, const struct epoll_event *e)
+{
+	struct output *o = &w->output;
+
+	if (e->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		w->input.hung_up = true;
+	if (!(e->events & EPOLLOUT))
+		return;
+	pthread_mutex_lock(&o->lock);
+	/* An error comes back with the next read. */
+	if (o->want_out && o->link && !rgpu_link_flush(o->link))
+		o->want_out = false;
+	pthread_mutex_unlock(&o->lock);
+}
+
+void take_reading(struct worker *w)
+{
+	w->io_wants = true;
+	if (pthread_mutex_trylock(&w->input_lock)) {
+		worker_kick(w);
+		pthread_mutex_lock(&w->input_lock);
+	}
+	w->io_wants = false;
 }
 
 static void send_due(struct worker *w)
@@ -63,66 +79,86 @@ static void send_due(struct worker *w)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Looks at the socket for a short while, and for less when that was in vain. Whether something is there. */
-static bool spin(struct srv_lane *lane, struct pollfd p[2])
+/* Waits for events, first by looking for a short while, and for less when that was in vain. */
+static int wait_for_events(struct srv_lane *lane, struct epoll_event *e, int room)
 {
-	int64_t until = rgpu_now_ns() + lane->spin_ns;
+	struct worker *w = lane->w;
+	int64_t until = w->may_spin ? rgpu_now_ns() + lane->spin_ns : 0;
 
-	if (!lane->w->may_spin)
-		return false;
-	while (rgpu_now_ns() < until) {
-		if (poll(p, 2, 0) > 0) {
+	while (until && rgpu_now_ns() < until && !w->io_wants) {
+		int n = epoll_wait(w->epoll_fd, e, room, 0);
+
+		if (n) {
 			lane->spin_ns = lane->spin_ns * 2 < SPIN_MAX ? lane->spin_ns * 2 : SPIN_MAX;
-			return true;
+			return n;
 		}
-		if (lane->w->io_wants)
-			return false;
 	}
 	lane->spin_ns = lane->spin_ns / 2 > SPIN_MIN ? lane->spin_ns / 2 : SPIN_MIN;
-	return false;
+	/* No short timeout: to set the processor's timer for one costs a virtual machine more than all the rest. */
+	return epoll_wait(w->epoll_fd, e, room, w->input.lazy_grant ? LAZY_MS : -1);
 }
 
-/* Whether the lane got work. */
-static bool read_for(struct srv_lane *lane, int fd)
+enum lent { LENT_WORK, LENT_OTHERS, LENT_BACK };
+
+/* Reads until the lane has work, or for so long that others should, or until the I/O thread is needed. */
+static enum lent read_for(struct srv_lane *lane)
 {
 	struct worker *w = lane->w;
 
-	for (int i = 0; i < LEND_ROUNDS && !w->broken && !w->io_wants; i++) {
-		struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = w->wake_fd, .events = POLLIN}};
-		struct timespec t = {.tv_nsec = LEND_NS};
+	for (int i = 0; i < LEND_ROUNDS; i++) {
+		bool link = false, other = false;
+		struct epoll_event e[4];
+		int n;
 
-		if ((!spin(lane, p) && ppoll(p, 2, &t, NULL) <= 0) || p[1].revents)
-			return false;
-		if (input_read(w, LEND_BYTES)) {
-			worker_kick(w); /* a long read, or the connection's end */
-			return lane_has_work(lane);
+		if (w->broken || w->io_wants)
+			return LENT_BACK;
+		n = wait_for_events(lane, e, 4);
+		/* Time to tell what was received, or a signal. */
+		if (n <= 0) {
+			worker_kick(w);
+			return LENT_BACK;
 		}
-		send_due(w);
+		for (int k = 0; k < n; k++) {
+			if (e[k].data.fd == w->link_fd) {
+				link = true;
+				link_event(w, &e[k]);
+			} else {
+				other = true; /* the I/O thread is told, too */
+			}
+		}
+		if (link && input_read(w, LEND_BYTES)) {
+			worker_kick(w); /* a long read, or the connection's end */
+			other = true;
+		}
+		if (link)
+			send_due(w);
 		if (lane_has_work(lane))
-			return true;
+			return LENT_WORK;
+		if (other)
+			return LENT_BACK;
 	}
-	return false;
+	return LENT_OTHERS;
 }
 
 void lend_reading(struct srv_lane *lane)
 {
 	struct worker *w = lane->w;
-	int fd;
 
 	if (lane->misses >= MISSES && ++lane->tries % TRY_EVERY)
 		return;
 	if (pthread_mutex_trylock(&w->input_lock))
 		return;
-	fd = w->input.attached ? arm_link(w, false) : -1;
-	if (fd >= 0) {
-		if (read_for(lane, fd)) {
+	if (w->input.attached && w->link_fd >= 0) {
+		switch (read_for(lane)) {
+		case LENT_WORK:
 			lane->misses = 0;
-		} else {
+			break;
+		case LENT_OTHERS:
 			lane->misses++;
-			if (w->input.lazy_grant)
-				worker_kick(w);
+			break;
+		case LENT_BACK:
+			break;
 		}
-		arm_link(w, true);
 	}
 	pthread_mutex_unlock(&w->input_lock);
 }

@@ -39,9 +39,9 @@ int worker_init(struct worker *w, struct srv_session *session, bool direct, cons
 		close(w->wake_fd);
 		return err;
 	}
-	w->armed_fd = -1;
+	w->link_fd = -1;
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (w->epoll_fd < 0 || watch_fd(w, w->wake_fd, POLLIN)) {
+	if (w->epoll_fd < 0 || watch_fd(w, w->wake_fd, EPOLLIN)) {
 		err = -errno;
 		close(w->wake_fd);
 		return err;

@@ -63,13 +63,12 @@ struct worker {
 	struct rgpu_packer unpack; /* the reader's: input_lock */
 	struct cache cache;
 
-	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of armed_… */
+	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of link_fd */
 	_Atomic bool io_wants;	    /* the I/O thread waits for input_lock */
 	_Atomic bool may_spin;	    /* the client is on another machine: spinning takes no processor from it */
 	struct input input;
 	int epoll_fd; /* wake_fd, the link's socket, and one in its handshake */
-	int armed_fd; /* the link's socket as epoll knows it, and for which events */
-	short armed;
+	int link_fd;  /* the link's socket as epoll knows it, −1 none */
 
 	/*
 	 * Lanes by channel and as a dense list. Written under input_lock and output.lock; either is
@@ -113,6 +112,8 @@ void worker_retire(struct worker *w, uint32_t lease);
 
 /* Whether frames may be compressed, from the next connection on. Any thread. */
 void worker_compress(struct worker *w, enum rgpu_pack_mode mode);
+
+#define LAZY_MS 20 /* received records are told that late when nothing else is */
 
 void worker_kick(struct worker *w); /* wakes the I/O thread */
 
