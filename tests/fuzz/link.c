@@ -11,6 +11,7 @@
 struct rgpu_link {
 	const uint8_t *data;
 	size_t left, step;
+	unsigned pause, pieces; /* 0: none; since the last */
 	bool open;
 	int fd; /* always readable */
 };
@@ -19,8 +20,20 @@ struct rgpu_link *fuzz_link(const uint8_t *data, size_t size, size_t step, bool 
 {
 	struct rgpu_link *l = malloc(sizeof(*l));
 
-	*l = (struct rgpu_link){data, size, step ? step : 1, open, eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*l = (struct rgpu_link){
+		.data = data, .left = size, .step = step ? step : 1, .open = open, .fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
 	return l;
+}
+
+void fuzz_link_pause(struct rgpu_link *l, unsigned pieces)
+{
+	l->pause = pieces;
+	l->pieces = 0;
+}
+
+bool fuzz_link_left(const struct rgpu_link *l)
+{
+	return l->left;
 }
 
 void rgpu_link_free(struct rgpu_link *l)
@@ -36,6 +49,11 @@ ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
 
 	if (!l->left)
 		return l->open ? -EAGAIN : 0;
+	if (l->pause && l->pieces == l->pause) {
+		l->pieces = 0;
+		return -EAGAIN;
+	}
+	l->pieces++;
 	n = n < l->step ? n : l->step;
 	memcpy(buf, l->data, n);
 	l->data += n;
@@ -76,7 +94,7 @@ short rgpu_link_events(const struct rgpu_link *l)
 
 bool rgpu_link_buffered(const struct rgpu_link *l)
 {
-	return l->left > 0;
+	return l->left > 0 && !(l->pause && l->pieces == l->pause);
 }
 
 const char *rgpu_link_identity(const struct rgpu_link *l)

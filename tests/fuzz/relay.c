@@ -91,6 +91,7 @@ static void fill(unsigned ch)
 {
 	uint32_t tail = 0;
 
+	memset(app[ch].bo, 0, BO_BYTES);
 	memset(&app[ch].a, 0, sizeof(app[ch].a));
 	memset(&app[ch].p, 0, sizeof(app[ch].p));
 	for (unsigned i = 1; i <= 8; i++) {
@@ -107,13 +108,15 @@ static void fill(unsigned ch)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct rgpu_addr nowhere = {.host = "127.0.0.1", .port = 1};
-	struct rgpu_attach_channel ask;
+	struct rgpu_link *link;
 	struct rgpu_relay *r;
 	char why[RGPU_WHY_MAX];
+	size_t step;
 
-	(void)ask;
+	/* The first byte: whether the answer to ATTACH is the input's, too, and in what pieces it comes. */
 	if (!size)
 		return 0;
+	step = 1 + (data[0] >> 1) * 64;
 	rgpu_log_init("fuzz", RGPU_LOG_ERR);
 	for (unsigned i = 0; i < CHANNELS; i++) {
 		if (!app[i].sq) {
@@ -130,24 +133,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (rgpu_relay_open(r, i))
 			abort();
 	pthread_mutex_lock(&r->lock);
-	/* An even first byte: the answer to ATTACH is the input's, too. */
+	link = fuzz_link(data + 1, size - 1, step, false);
 	if (data[0] & 1) {
-		r->link = fuzz_link(data + 1, size - 1, 1 + (data[0] >> 1) * 64, false);
+		r->link = link;
 		r->lost_at = 0;
 		relay_tx_reset(r);
 		relay_rx_reset(r);
 		r->cached = data[0] & 2;
+		rgpu_packer_begin(&r->pack, rgpu_link_fd(link), data[0] & 4 ? RGPU_ATTACH_LZ4 | RGPU_ATTACH_ZSTD : 0);
 	} else {
-		relay_attach(r, fuzz_link(data + 1, size - 1, size, false), why);
+		relay_attach(r, link, why);
 	}
 	/* The records are out before their answers come. */
 	if (!r->failed && r->link && !r->lost_at)
 		relay_tx(r);
-	while (relay_pump(r))
+	/* What the server says about blocks comes between records. */
+	if (r->link)
+		fuzz_link_pause(r->link, step < 64 ? 64 : 1);
+	while (relay_pump(r) || (!r->failed && r->link && !r->lost_at && fuzz_link_left(r->link)))
 		;
-	/* What the server says about blocks comes after the first records: more of them. */
-	if (!r->failed && r->link && !r->lost_at)
-		relay_tx(r);
 	/* The program reads what came, and what waited for room comes after it. */
 	for (unsigned i = 0; i < CHANNELS; i++)
 		app[i].a.cq_head = app[i].p.cq_tail;

@@ -111,14 +111,20 @@ for n, bad in enumerate([frame(4, 0), frame(1, 0, b'1'), frame(1, 0, struct.pack
     put('control', f'bad{n:02}', bad)
 
 # What a server answers. The first byte: odd, the connection is attached already; in pieces of the rest × 64 and one.
-attached = frame(ATTACHED, 0)
+attached = lambda flags=0, received=0, second=1: frame(ATTACHED, 0, struct.pack('<IIQIIQ', 0, 8 << 20, received, second, 8 << 20, 0), flags=flags)
 answers = frame(GRANT, 0, struct.pack('<QQ', 3, 9 << 20)) + frame(DATA, 0, struct.pack('<QIIQ', 1, 1, 0, 100) + b'd' * 300) + \
     frame(REPLY, 0, rep(1, 1, b'', 1, 300) + rep(2, 2, b'body')) + frame(REPLY, 1, rep(1, 1)) + frame(PING, 0, b'12345678')
 many = b''.join(frame(REPLY, 0, rep(i, 1 + i % 8, b'b' * 900)) for i in range(1, 16))
 for name, first in ('small', 1), ('large', 255):
     put('relay', 'answers-' + name, bytes([first]) + answers + frame(PONG, 0, b'12345678') + frame(BYE, 0, bye))
     put('relay', 'many-' + name, bytes([first]) + frame(GRANT, 0, struct.pack('<QQ', 8, 9 << 20)) + many)
-put('relay', 'attach', b'\0' + attached + answers)
+put('relay', 'attach', b'\xfe' + attached() + answers)
+put('relay', 'attach-received', b'\xfe' + attached(received=2) + frame(REPLY, 0, rep(1, 3)))
+put('relay', 'attach-ahead', b'\xfe' + attached(received=9))
+put('relay', 'attach-other', b'\xfe' + attached(second=2))
+put('relay', 'attach-none', b'\xfe' + frame(ATTACHED, 0))
+put('relay', 'data-word', b'\x41' + frame(DATA, 0, struct.pack('<QIIQQ', 1, 1, 0, 104, 7)) + frame(DATA, 0, struct.pack('<QIIQ', 1, 1, 0, 200) + b'd' * 8000) + frame(PING, 0, b'12345678'))
+put('relay', 'replies-too-many', b'\xff' + b''.join(frame(REPLY, 0, rep(i, 1 + i % 8, b'b' * 2000)) for i in range(1, 13)))
 put('relay', 'attach-bye', b'\0' + frame(BYE, 0, struct.pack('<i252s', 116, b'the session is over')))
 put('relay', 'attach-bad', b'\0' + frame(REPLY, 0, rep(1, 1)))
 for n, bad in enumerate([frame(GRANT, 0, b'1'), frame(GRANT, 9, b'1' * 16), frame(GRANT, 0, struct.pack('<QQ', 99, 1)), frame(REPLY, 0, b'1'),
@@ -131,18 +137,21 @@ for n, bad in enumerate([frame(GRANT, 0, b'1'), frame(GRANT, 9, b'1' * 16), fram
 
 known = frame(KNOWN, 0, struct.pack('<QQ', ZEROS_66000, 1), flags=1)
 need = lambda ch, seq: frame(NEED, ch, struct.pack('<Q', seq))
-put('relay', 'attach-cache', b'\0' + frame(ATTACHED, 0, flags=0x100) + known + need(0, 6) + known + answers)
+put('relay', 'attach-cache', b'\x02' + attached(0x100) + known + need(0, 6) + known + answers)
 put('relay', 'cache', b'\x03' + known + need(0, 6) + known + need(1, 6) + answers)
+put('relay', 'cache-many', b'\xff' + frame(KNOWN, 0, struct.pack('<700Q', *range(1 << 32, 701 << 32, 1 << 32)), flags=1) + need(0, 6) + known)
+put('relay', 'cache-same-place', b'\xff' + frame(KNOWN, 0, struct.pack('<3Q', 5, 6, 5)) + need(0, 3))
 for n, bad in enumerate([frame(KNOWN, 0, b'1'), need(0, 9), need(0, 0), need(0, 6) * 2, frame(NEED, 0, b'1'), need(7, 1)]):
     put('relay', f'cache-bad{n}', b'\xff' + bad)
     put('relay', f'cache-off{n}', b'\xfd' + bad)
 
 data = struct.pack('<QIIQ', 1, 1, 0, 100)
 down = lambda b, n: frame(PACKED, 0, struct.pack('<IHH', n, DATA, LZ4) + data + b)
-put('relay', 'packed', b'\0' + frame(ATTACHED, 0, flags=0x600) + down(literals(b'd' * 100), 100) + down(run, 291) + answers)
+put('relay', 'packed', b'\xfe' + attached(0x600) + down(literals(b'd' * 100), 100) + down(run, 291) + answers)
 for n, bad in enumerate([down(b'x', 9), down(run, 290), down(run, 1 << 20), frame(PACKED, 9, b'1' * 40), frame(PACKED, 0, b'1'),
                          frame(PACKED, 0, struct.pack('<IHH', 9, 1, LZ4) + data + b'1')]):
-    put('relay', f'packed-bad{n}', b'\0' + frame(ATTACHED, 0, flags=0x600) + bad)
+    put('relay', f'packed-bad{n}', b'\xfd' + bad)
+    put('relay', f'packed-off{n}', b'\xfb' + bad)
 
 # Handshakes: raw bytes to either end, and changes in between (way and offset, xor).
 put('handshake', 'raw-server', b'\1GET / HTTP/1.0\r\n\r\n')
