@@ -224,10 +224,9 @@ static struct batch *take(struct srv_lane *lane)
 			ask_own(lane, since);
 			continue;
 		}
-		if (lane->answered) {
-			lane->answered = false;
+		if (lane->reads) {
 			pthread_mutex_unlock(&lane->lock);
-			lend_reading(lane);
+			lane->reads = lend_reading(lane);
 			pthread_mutex_lock(&lane->lock);
 			continue;
 		}
@@ -419,7 +418,8 @@ static bool run(struct srv_lane *lane, const struct rgpu_rec *rec, bool *renew)
 		lane_complete(lane->call);
 	else if (!defer(lane, &lane->call))
 		return false;
-	lane->answered = rec->flags & RGPU_REC_FENCE;
+	if (rec->flags & RGPU_REC_FENCE)
+		lane->reads = true;
 	/* After its reply and its error are on their way: who waits for this stamp may speak of them. */
 	if (rec->stamp && !(rec->flags & RGPU_REC_FENCE))
 		stamps_done(&w->stamps, rec->stamp);

@@ -54,7 +54,7 @@ struct srv_lane {
 	struct lane_call *call; /* for the next record */
 	struct batch *batch;	/* the rest of what it took, from at on */
 	uint32_t at;
-	bool answered;		/* a fence, just now: its thread may have the next one soon */
+	bool reads;		/* it answered a fence, or reads already: its program's thread may have the next one soon */
 	unsigned misses, tries; /* how often nothing came in lent time */
 	int64_t spin_ns;	/* looking for the next call that long pays */
 

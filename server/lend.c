@@ -140,25 +140,30 @@ static enum lent read_for(struct srv_lane *lane)
 	return LENT_OTHERS;
 }
 
-void lend_reading(struct srv_lane *lane)
+bool lend_reading(struct srv_lane *lane)
 {
 	struct worker *w = lane->w;
+	bool work = false;
 
 	if (lane->misses >= MISSES && ++lane->tries % TRY_EVERY)
-		return;
+		return false;
 	if (pthread_mutex_trylock(&w->input_lock))
-		return;
+		return false;
 	if (w->input.attached && w->link_fd >= 0) {
 		switch (read_for(lane)) {
 		case LENT_WORK:
 			lane->misses = 0;
+			work = true;
 			break;
 		case LENT_OTHERS:
 			lane->misses++;
+			if (w->input.lazy_grant)
+				worker_kick(w);
 			break;
 		case LENT_BACK:
 			break;
 		}
 	}
 	pthread_mutex_unlock(&w->input_lock);
+	return work;
 }

@@ -3,6 +3,7 @@
 #ifndef RGPU_SERVER_LEND_H
 #define RGPU_SERVER_LEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct epoll_event;
@@ -32,10 +33,10 @@ void link_event(struct worker *w, const struct epoll_event *e);
 void take_reading(struct worker *w);
 
 /*
- * Called by a lane's thread that has answered a fence and has nothing to do. If no other lane's does it waits for
- * the next call itself, and reads for all lanes meanwhile. Returns when its own lane has work, or
+ * Called by a lane's thread that has answered a fence or done what it read itself, and has nothing to do. If no other lane's does
+ * it waits for the next call itself, and reads for all lanes meanwhile. Returns when its own lane has work, which is true, or
  * the calls are other lanes', or the I/O thread is needed.
  */
-void lend_reading(struct srv_lane *lane);
+bool lend_reading(struct srv_lane *lane);
 
 #endif
