@@ -10,7 +10,7 @@
 #include "server/cache_msg.h"
 #include "server/lane.h"
 
-#define PATIENCE 10 /* seconds; a listener that does not answer is done without */
+#define PATIENCE 3 /* seconds; a listener that does not answer is done without: nobody reads the connection meanwhile */
 #define DRAIN_MS 1000
 
 void cache_init(struct cache *c)

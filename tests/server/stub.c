@@ -117,14 +117,30 @@ static void crash(struct srv_call *c)
 	raise(SIGKILL); /* kill() of a process is not a worker's any more */
 }
 
+static void child(struct srv_call *c)
+{
+	pid_t pid = fork();
+	sigset_t all;
+
+	if (!pid) {
+		sigfillset(&all);
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		execlp("sleep", "sleep", "1000", NULL);
+		_exit(127);
+	}
+	memcpy(c->out, &pid, sizeof(pid));
+	c->out_len = sizeof(pid);
+}
+
 srv_fn srv_find(uint16_t op)
 {
 	static const srv_fn fn[] = {
 		[STUB_ECHO] = echo,   [STUB_LOG] = log_stamp, [STUB_GATE] = gate,   [STUB_FAIL] = fail,	  [STUB_FILL] = fill,
 		[STUB_LATER] = later, [STUB_SUM] = sum,	      [STUB_COUNT] = count, [STUB_CRASH] = crash,
+		[STUB_CHILD] = child,
 	};
 
-	if (op == STUB_CRASH && stub_no_crash)
+	if ((op == STUB_CRASH || op == STUB_CHILD) && stub_no_crash)
 		return NULL;
 	return op < sizeof(fn) / sizeof(*fn) ? fn[op] : NULL;
 }

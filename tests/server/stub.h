@@ -18,6 +18,7 @@ enum stub_op {
 	STUB_SUM,      /* out = a checksum of the payload */
 	STUB_COUNT,    /* stub_count++; out = the new count */
 	STUB_CRASH,    /* the worker dies */
+	STUB_CHILD,    /* out = pid of a program that the worker started, as drivers do, and that ends by no signal but SIGKILL */
 };
 #define STUB_NOT_SUPPORTED 801
 

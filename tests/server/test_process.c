@@ -583,6 +583,48 @@ static void limits(void)
 	client_free(a);
 }
 
+/* Gone, or a zombie: nobody of ours waits for it. */
+static bool ends(pid_t pid)
+{
+	int64_t deadline = rgpu_deadline(PEER_WAIT_MS);
+
+	while (!kill(pid, 0)) {
+		char stat[64], *text;
+
+		snprintf(stat, sizeof(stat), "/proc/%d/stat", pid);
+		text = strrchr(read_file(stat), ')');
+		if (!text || text[2] == 'Z')
+			return true;
+		if (!rgpu_ms_left(deadline))
+			return false;
+		usleep(1000);
+	}
+	return errno == ESRCH;
+}
+
+/* A call that never returns, in a worker whose driver has started another process. */
+static void wedged(int sig, const char *what)
+{
+	struct client *c = whole(false);
+	pid_t worker = last_worker();
+	struct rgpu_join j = {0};
+	struct peer_reply rep;
+	pid_t child = 0;
+
+	if (!peer_rec(&c->p, 0, .op = STUB_CHILD, .fence = true) && peer_reply(&c->p, &rep, NULL))
+		memcpy(&child, rep.body, sizeof(child));
+	ok(child > 1 && getpgid(child) == worker, "the worker has a child in its group");
+	peer_rec(&c->p, 0, .op = STUB_GATE, .fence = true);
+	memcpy(j.sid, c->start.sid, 16);
+	if (sig)
+		kill(worker, sig);
+	else
+		is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END while a call hangs");
+	ok(ends(worker), "%s: the worker dies", what);
+	ok(ends(child), "and so does its child");
+	client_free(c);
+}
+
 static void restart(int sig, const char *what)
 {
 	struct client *c = whole(false);
@@ -614,21 +656,7 @@ static void restart(int sig, const char *what)
 		memcpy(j.sid, c->start.sid, 16);
 		is_int(request(c, RGPU_C_END, &j, sizeof(j)), RGPU_C_OK, "END reaches an adopted worker");
 	}
-	{
-		int64_t deadline = rgpu_deadline(PEER_WAIT_MS);
-
-		/* Nobody of ours waits for it: its zombie is init's. */
-		while (!kill(worker, 0) && rgpu_ms_left(deadline)) {
-			char stat[64], *text;
-
-			snprintf(stat, sizeof(stat), "/proc/%d/stat", worker);
-			text = strrchr(read_file(stat), ')');
-			if (!text || text[2] == 'Z')
-				break;
-			usleep(1000);
-		}
-		ok(rgpu_ms_left(deadline), "it is gone");
-	}
+	ok(ends(worker), "it is gone");
 	client_free(c);
 }
 
@@ -846,6 +874,8 @@ int main(int argc, char **argv)
 	strangers();
 	sessions_and_leases();
 	crashes();
+	wedged(0, "END");
+	wedged(SIGKILL, "kill -9 of it alone");
 	fin();
 	hostile();
 	limits();
