@@ -2,6 +2,7 @@
 /* Reading in turns: which thread waits for the link's socket, and the time in which a lane's thread does. */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "server/lane.h"
@@ -57,10 +58,13 @@ void link_event(struct worker *w, const struct epoll_event *e)
 
 void take_reading(struct worker *w)
 {
+	uint64_t count;
+
 	w->io_wants = true;
 	if (pthread_mutex_trylock(&w->input_lock)) {
 		worker_kick(w);
 		pthread_mutex_lock(&w->input_lock);
+		(void)!read(w->wake_fd, &count, sizeof(count)); /* others' kicks, too: everything is looked at next */
 	}
 	w->io_wants = false;
 }
