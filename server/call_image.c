@@ -4,6 +4,19 @@
 #include <string.h>
 #include "server/call_module.h"
 
+bool image_room(struct srv_session *s, uint64_t bytes)
+{
+	if (atomic_fetch_add(&s->image_bytes, bytes) + bytes <= IMAGES_MAX)
+		return true;
+	image_gone(s, bytes);
+	return false;
+}
+
+void image_gone(struct srv_session *s, uint64_t bytes)
+{
+	atomic_fetch_sub(&s->image_bytes, bytes);
+}
+
 bool image_is_elf(const uint8_t *image, uint64_t bytes)
 {
 	return bytes >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG);

@@ -11,6 +11,7 @@
 #define OPTIONS	  24u
 
 struct srv_link {
+	struct srv_session *session;
 	CUlinkState real;
 	uint8_t *data; /* the input that is coming in */
 	uint64_t got, room;
@@ -33,11 +34,19 @@ static struct srv_link *link_of(struct srv_call *c, uint64_t handle)
 	return srv_use(c, KIND_linkstate, handle, &l) ? l : NULL;
 }
 
+static void drop_data(struct srv_link *l)
+{
+	image_gone(l->session, l->room);
+	free(l->data);
+	l->data = NULL;
+	l->got = l->room = 0;
+}
+
 void link_drop(struct srv_link *l)
 {
 	pthread_mutex_lock(&lock);
 	drv_cuda.cuLinkDestroy(l->real);
-	free(l->data);
+	drop_data(l);
 	free(l);
 	pthread_mutex_unlock(&lock);
 }
@@ -72,6 +81,7 @@ void srv_LINK_CREATE(struct srv_call *c)
 		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
+	l->session = c->session;
 	for (unsigned i = 0; i < a.n; i++) {
 		if (!jit_option_is_number(option[i])) {
 			free(l);
@@ -111,10 +121,13 @@ void srv_LINK_DATA(struct srv_call *c)
 	}
 	/* One more for the NUL behind a text. */
 	if (l->got + a.bytes + 1 > l->room) {
-		uint64_t room = 2 * (l->got + a.bytes + 1);
-		uint8_t *p = realloc(l->data, room);
+		uint64_t room = 2 * (l->got + a.bytes + 1), more = room - l->room;
+		bool may = image_room(c->session, more);
+		uint8_t *p = may ? realloc(l->data, room) : NULL;
 
 		if (!p) {
+			if (may)
+				image_gone(c->session, more);
 			srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
 			goto out;
 		}
@@ -175,9 +188,7 @@ void srv_LINK_ADD(struct srv_call *c)
 	l = link_of(c, a.state);
 	if (l) {
 		srv_fail(c, add(c, l, &a));
-		free(l->data);
-		l->data = NULL;
-		l->got = l->room = 0;
+		drop_data(l);
 		reply.logs = logs_of(l);
 		srv_answer(c, &reply, sizeof(reply));
 	}

@@ -8,12 +8,20 @@
 
 #define LOG_BYTES 8192u
 
+static void free_image(struct srv_module *m)
+{
+	if (m->image)
+		image_gone(m->session, m->bytes);
+	free(m->image);
+	m->image = NULL;
+}
+
 static void unref(struct srv_module *m)
 {
 	if (--m->refs)
 		return;
 	pthread_rwlock_destroy(&m->life);
-	free(m->image);
+	free_image(m);
 	free(m->info);
 	free(m->func);
 	free(m->param);
@@ -95,15 +103,21 @@ void srv_LOAD_BEGIN(struct srv_call *c)
 		srv_fail(c, CUDA_ERROR_INVALID_IMAGE);
 		return;
 	}
+	if (!image_room(c->session, a.bytes)) {
+		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
 	m = calloc(1, sizeof(*m));
 	if (m)
 		m->image = malloc(a.bytes + 1);
 	if (!m || !m->image) {
 		free(m);
+		image_gone(c->session, a.bytes);
 		srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
 	pthread_rwlock_init(&m->life, NULL);
+	m->session = c->session;
 	m->refs = 1;
 	m->library = a.is_library;
 	m->bytes = a.bytes;
@@ -335,8 +349,7 @@ void srv_LOAD_END(struct srv_call *c)
 	if (status)
 		unload_real(m);
 	m->ended = true;
-	free(m->image);
-	m->image = NULL;
+	free_image(m);
 	srv_fail(c, status);
 	if (!status) {
 		r.table_bytes = m->table_bytes;

@@ -21,7 +21,8 @@ struct srv_module {
 	pthread_rwlock_t life; /* of all below, and over the driver's calls; inside it: handles_lock, ranges_lock */
 	bool dead;	       /* unloaded, or gone with its context */
 	bool library, ended;
-	uint8_t *image;
+	struct srv_session *session;
+	uint8_t *image; /* until END */
 	uint64_t bytes, got;
 	unsigned noptions;
 	CUjit_option option[24];
@@ -36,10 +37,14 @@ struct srv_module {
 	uint64_t table_bytes;
 };
 
-#define IMAGE_MAX (2ull << 30)
+#define IMAGE_MAX  (2ull << 30)
+#define IMAGES_MAX (4ull << 30) /* of a session's, that are coming in */
 
 /* call_image.c: what a driver may be given of what a client sent. */
 CUresult image_check(const uint8_t *image, uint64_t bytes);
+/* Memory for an image that is coming in. false: the session has as much of that as it may. */
+bool image_room(struct srv_session *s, uint64_t bytes);
+void image_gone(struct srv_session *s, uint64_t bytes);
 bool image_is_elf(const uint8_t *image, uint64_t bytes);
 
 /* A call's hold on a module, let go where the variable ends. */

@@ -114,6 +114,7 @@ struct srv_session {
 	struct srv_shared *shared;
 	uint64_t shared_bytes;	      /* lock */
 	_Atomic uint64_t graph_bytes; /* of graphs' host memory */
+	_Atomic uint64_t image_bytes; /* of images that are coming in */
 	pthread_mutex_t print_lock;   /* text */
 	char *text;
 	size_t text_len, text_room;

@@ -32,7 +32,8 @@
  * Memory that a client can make a worker hold: per lane WORKER_WINDOW of records with their payload
  * (plus one record; twice that for a client that ignores its credit, then the session ends) and LANE_RETAINED of replies (plus
  * one), and for the session WORKER_POOL more of the first and RETAINED_POOL of the second, for links on which much is under way,
- * PENDING_BYTES_MAX for deferred calls, and CACHE_QUEUE_MAX that is on its way into the listener's store.
+ * PENDING_BYTES_MAX for deferred calls, CACHE_QUEUE_MAX that is on its way into the listener's store, and IMAGES_MAX of modules
+ * that are not loaded yet.
  */
 #define WORKER_WINDOW	  RGPU_SQ_CREDIT_INITIAL
 #define WORKER_POOL	  (256ull << 20)

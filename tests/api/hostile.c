@@ -369,6 +369,55 @@ static void loads(CUcontext ctx)
 	is_int(sum, 0, "%d threads load and unload one and the same module, and the session lives", LOADERS);
 }
 
+/* A record that begins an image of a GiB, or unloads it. What the server says. */
+static int big_image(uint16_t op, uint64_t module)
+{
+	struct rec_LOAD_BEGIN *b;
+	struct rec_UNLOAD *u;
+	struct rgpu_call c;
+
+	if (rgpu_enter(&c, op))
+		return -1;
+	c.mute = true;
+	b = rgpu_begin(&c, RGPU_REC_FENCE, 0, sizeof(*b));
+	if (!b)
+		return -1;
+	if (op == OP_LOAD_BEGIN) {
+		*b = (struct rec_LOAD_BEGIN){.ctx = c.ctx, .module = module, .bytes = 1 << 30};
+	} else {
+		u = (struct rec_UNLOAD *)b;
+		*u = (struct rec_UNLOAD){.ctx = c.ctx, .module = module};
+	}
+	return rgpu_fence(&c, NULL, 0);
+}
+
+/* Images that come in and never end: the server keeps so much for a session, and has it back. */
+static void images(void)
+{
+	unsigned n = 0, again = 0;
+	CUlinkState l;
+
+	while (n < 100 && !big_image(OP_LOAD_BEGIN, MODULE + 1 + n))
+		n++;
+	ok(n >= 2 && n <= 8, "of images of a GiB that never come to an end there are %u at once", n);
+	is_int(big_image(OP_LOAD_BEGIN, MODULE + 1 + n), CUDA_ERROR_OUT_OF_MEMORY, "the next has no memory");
+	must(cuLinkCreate(0, NULL, NULL, &l));
+	ok(cuLinkAddData(l, CU_JIT_INPUT_PTX, ".version 8.0\n.target sm_80\n.address_size 64\n", 46, "a", 0, NULL, NULL) != 0,
+	   "nor has what is to be linked");
+	for (unsigned i = 0; i < n; i++)
+		again += !big_image(OP_UNLOAD, MODULE + 1 + i);
+	is_int(again, n, "they are unloaded");
+	for (unsigned i = 0; i < 10; i++)
+		cuStreamQuery(NULL);
+	is_cu(cuLinkAddData(l, CU_JIT_INPUT_PTX, ".version 8.0\n.target sm_80\n.address_size 64\n", 46, "a", 0, NULL, NULL), CUDA_SUCCESS);
+	must(cuLinkDestroy(l));
+	for (again = 0; again < n && !big_image(OP_LOAD_BEGIN, MODULE + 1 + again); again++)
+		;
+	is_int(again, n, "and then there is room for as many");
+	while (again)
+		big_image(OP_UNLOAD, MODULE + again--);
+}
+
 /* Graphs, by hand: nodes that say anything, and launches with any ranges of host memory. */
 
 #define GRAPH (0x5247ull << 48 | 12ull << 43 | 1ull << 24 | 5000)
@@ -606,6 +655,7 @@ int main(void)
 	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	nodes(e);
 	empty_moves(e, s);
+	images();
 	/* Earlier failures are told by now, or by one of these. */
 	for (int i = 0; i < 10; i++)
 		cuStreamQuery(NULL);
