@@ -222,6 +222,36 @@ void srv_UNSHARE(struct srv_call *c)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/*
+ * A line that waited for no other record: what another lane still brings was sent before it, as the stamps say, and must not
+ * come over its words. So the latest ones are kept.
+ */
+struct srv_early {
+	uint64_t head, stamp;
+};
+
+#define EARLY_LINES 256u
+
+static bool keep_early(struct srv_session *s, const struct twin_line *line, uint64_t stamp)
+{
+	if (!s->early)
+		s->early = calloc(EARLY_LINES, sizeof(*s->early));
+	if (!s->early)
+		return false;
+	s->early[s->early_next++ % EARLY_LINES] = (struct srv_early){.head = line->head, .stamp = stamp};
+	if (s->early_stamp < stamp)
+		s->early_stamp = stamp;
+	return true;
+}
+
+/* The line's words that no later one has brought already. */
+static void leave_out(const struct srv_session *s, struct twin_line *line, uint64_t stamp)
+{
+	for (unsigned i = 0; i < EARLY_LINES; i++)
+		if (s->early[i].stamp > stamp && !((s->early[i].head ^ line->head) >> 16))
+			line->head &= ~(s->early[i].head & 0xffff);
+}
+
 /* Written at once: for kernels that run, too, as the host's writes to its memory are. */
 void srv_SHARE_UP(struct srv_call *c)
 {
@@ -254,7 +284,13 @@ void srv_SHARE_UP(struct srv_call *c)
 			srv_fail(c, CUDA_ERROR_INVALID_VALUE);
 			break;
 		}
+		if (s->early_stamp > c->rec.stamp)
+			leave_out(s, &line, c->rec.stamp);
 		twin_put(&m->twin, &line);
+		if (!c->rec.after && !keep_early(s, &line, c->rec.stamp)) {
+			srv_fail(c, CUDA_ERROR_OUT_OF_MEMORY);
+			break;
+		}
 	}
 	pthread_mutex_unlock(&s->shared_lock);
 }

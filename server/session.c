@@ -481,6 +481,7 @@ void srv_session_close(struct srv_session *s)
 	free(s->leases.list);
 	free(s->globals.list);
 	free(s->text);
+	free(s->early);
 	free(s);
 }
 

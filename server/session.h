@@ -112,6 +112,9 @@ struct srv_session {
 	struct srv_device device[SRV_DEVICES_MAX];
 	pthread_mutex_t shared_lock; /* shared; inside lock and ranges_lock */
 	struct srv_shared *shared;
+	struct srv_early *early; /* EARLY_LINES of them; shared_lock */
+	uint64_t early_stamp;	 /* the latest in there */
+	unsigned early_next;
 	uint64_t shared_bytes;	      /* lock */
 	_Atomic uint64_t graph_bytes; /* of graphs' host memory */
 	_Atomic uint64_t image_bytes; /* of images that are coming in */
