@@ -137,7 +137,8 @@ cudaError_t cudaMemset(void *ptr, int value, size_t n)
 	if (!n)
 		return cudaSuccess;
 #ifdef CUDART_PER_THREAD
-	return cudart_done(drv.cuMemsetD8Async(d(ptr), (unsigned char)value, n, DEFAULT_STREAM));
+	TRY(cudart_error(drv.cuMemsetD8Async(d(ptr), (unsigned char)value, n, DEFAULT_STREAM)));
+	return cudart_fail(cudart_filled(ptr, DEFAULT_STREAM));
 #else
 	return cudart_done(drv.cuMemsetD8(d(ptr), (unsigned char)value, n));
 #endif
@@ -161,5 +162,7 @@ cudaError_t cudaMemset2DAsync(void *ptr, size_t pitch, int value, size_t width, 
 
 cudaError_t cudaMemset2D(void *ptr, size_t pitch, int value, size_t width, size_t height)
 {
-	return cudaMemset2DAsync(ptr, pitch, value, width, height, DEFAULT_STREAM);
+	cudaError_t e = cudaMemset2DAsync(ptr, pitch, value, width, height, DEFAULT_STREAM);
+
+	return e || !width || !height ? e : cudart_fail(cudart_filled(ptr, DEFAULT_STREAM));
 }

@@ -54,7 +54,9 @@ cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr at, int value, struct cudaEx
 
 cudaError_t cudaMemset3D(struct cudaPitchedPtr at, int value, struct cudaExtent e)
 {
-	return cudaMemset3DAsync(at, value, e, DEFAULT_STREAM);
+	cudaError_t r = cudaMemset3DAsync(at, value, e, DEFAULT_STREAM);
+
+	return r || empty(e) ? r : cudart_fail(cudart_filled(at.ptr, DEFAULT_STREAM));
 }
 
 /* Between devices, whose primary contexts own what the pointers and arrays name. */

@@ -84,5 +84,7 @@ void cudart_show3d(struct cudaMemcpy3DParms *p, const CUDA_MEMCPY3D *c);
 /* kind.c */
 enum cudaMemcpyKind cudart_kind(const void *dst, const void *src, enum cudaMemcpyKind kind); /* resolves cudaMemcpyDefault */
 CUmemorytype cudart_memory_type(const void *p);
+/* A fill of memory at which the program may look has been done when it returns. Not remembered yet. */
+cudaError_t cudart_filled(const void *p, CUstream stream);
 
 #endif

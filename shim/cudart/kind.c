@@ -14,6 +14,19 @@ CUmemorytype cudart_memory_type(const void *p)
 	return type;
 }
 
+cudaError_t cudart_filled(const void *p, CUstream stream)
+{
+	CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
+	unsigned int managed = 0;
+	CUmemorytype type = 0;
+	void *out[] = {&type, &managed};
+	CUresult r = drv.cuPointerGetAttributes(2, which, out, (CUdeviceptr)p);
+
+	if (!r && (type == CU_MEMORYTYPE_HOST || managed))
+		r = drv.cuStreamSynchronize(stream);
+	return cudart_error(r);
+}
+
 enum cudaMemcpyKind cudart_kind(const void *dst, const void *src, enum cudaMemcpyKind kind)
 {
 	bool to, from;

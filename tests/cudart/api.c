@@ -455,6 +455,53 @@ static void batches(void)
 }
 
 /* A name that is not done yet says so once. */
+cudaError_t cudaMemset_ptds(void *p, int value, size_t n);
+cudaError_t cudaMemset2D_ptds(void *p, size_t pitch, int value, size_t width, size_t height);
+cudaError_t cudaMemset3D_ptds(struct cudaPitchedPtr at, int value, struct cudaExtent e);
+
+static void late(void *arg)
+{
+	(void)arg;
+	usleep(30000);
+}
+
+/* A fill of memory at which the program may look is done when it returns, whatever came before it. */
+static void filled(unsigned char *p, const char *what)
+{
+	static const char *const name[] = {"cudaMemset", "cudaMemset2D", "cudaMemset3D"};
+	struct cudaPitchedPtr box = {p, 64, 64, 8};
+	struct cudaExtent e = {64, 8, 8};
+
+	for (int i = 0; i < 6; i++) {
+		bool own = i % 2;
+		cudaError_t r = cudaLaunchHostFunc(own ? cudaStreamPerThread : cudaStreamLegacy, late, NULL);
+		int bad = 0;
+
+		if (!r && i < 2)
+			r = own ? cudaMemset_ptds(p, i + 1, 4096) : cudaMemset(p, i + 1, 4096);
+		else if (!r && i < 4)
+			r = own ? cudaMemset2D_ptds(p, 64, i + 1, 64, 64) : cudaMemset2D(p, 64, i + 1, 64, 64);
+		else if (!r)
+			r = own ? cudaMemset3D_ptds(box, i + 1, e) : cudaMemset3D(box, i + 1, e);
+		for (int k = 0; k < 4096; k++)
+			bad += p[k] != i + 1;
+		ok(!r && !bad, "%s%s of %s memory is done when it returns: %s, %d bytes are old", name[i / 2], own ? "_ptds" : "",
+		   what, cudaGetErrorName(r), bad);
+	}
+}
+
+static void fills(void)
+{
+	unsigned char *p;
+
+	is_int(cudaMallocManaged((void **)&p, 4096, cudaMemAttachGlobal), cudaSuccess, "cudaMallocManaged");
+	filled(p, "managed");
+	cudaFree(p);
+	is_int(cudaMallocHost((void **)&p, 4096), cudaSuccess, "cudaMallocHost");
+	filled(p, "page-locked");
+	cudaFreeHost(p);
+}
+
 static void unsupported(void)
 {
 	char said[1024];
@@ -495,6 +542,7 @@ int main(void)
 	library();
 	streams();
 	batches();
+	fills();
 	unsupported();
 	is_int(cudaDeviceReset(), cudaSuccess, "cudaDeviceReset");
 	is_int(cudaFree(0), cudaSuccess, "and the runtime starts again");
