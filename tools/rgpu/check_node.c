@@ -150,6 +150,10 @@ static void look_user(struct doctor *d, struct finding *f)
 		good(f, "%s may", pw->pw_name);
 		return;
 	}
+	if (!name && errno == EPERM) {
+		skip(f, "a device cgroup is in the way");
+		return;
+	}
 	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
 		n = 256;
 	for (int i = 0; i < n; i++)
@@ -194,9 +198,11 @@ static bool own_unit(char unit[200])
 static void look_cgroup(struct doctor *d, struct finding *f)
 {
 	char unit[200];
+	struct stat st;
 	int fd, err;
 
-	if (!d->loaded || *sys_root || access("/dev/rgpu0", F_OK)) {
+	/* Not access(), which a cgroup denies, too. */
+	if (!d->loaded || *sys_root || stat("/dev/rgpu0", &st)) {
 		skip(f, "there is no /dev/rgpu0");
 		return;
 	}
