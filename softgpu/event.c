@@ -367,7 +367,8 @@ CUresult cuEventSynchronize(CUevent event)
 	if (e->shared) {
 		uint64_t n = shared_event_last(e->shared);
 
-		while (!shared_event_reached(e->shared, n))
+		/* Its own context's end ends it, too; the other process may never record what it began. */
+		while (!shared_event_reached(e->shared, n) && !atomic_load(&e->ctx->error))
 			usleep(30);
 		return atomic_load(&e->ctx->error);
 	}

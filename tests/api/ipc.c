@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Memory, pools and events that two client processes of one server share, and what another client's key is refused. */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "server/share.h"
@@ -187,6 +188,39 @@ static void other_pool(int sock)
 	put(sock, &m, -1);
 }
 
+struct other_wait {
+	CUcontext ctx;
+	CUevent e;
+};
+
+static void *wait_for_event(void *arg)
+{
+	const struct other_wait *w = arg;
+
+	need(cuCtxSetCurrent(w->ctx));
+	hold(cuEventSynchronize(w->e) != CUDA_SUCCESS);
+	return NULL;
+}
+
+/* The process that recorded it may never get there: the end of the waiting thread's own context ends the wait. */
+static void given_up(CUipcEventHandle held)
+{
+	struct other_wait w;
+	CUcontext before;
+	pthread_t t;
+
+	need(cuCtxGetCurrent(&before));
+	need(cuCtxCreate(&w.ctx, NULL, 0, 0));
+	need(cuIpcOpenEventHandle(&w.e, held));
+	need(cuCtxSetCurrent(before));
+	pthread_create(&t, NULL, wait_for_event, &w);
+	usleep(50000);
+	need(cuCtxDestroy(w.ctx));
+	alarm(60);
+	pthread_join(t, NULL);
+	alarm(0);
+}
+
 static void other_event(int sock)
 {
 	struct message m;
@@ -200,6 +234,7 @@ static void other_event(int sock)
 	need(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	/* It was recorded before the message was sent, in a stream that is held. */
 	hold(cuEventQuery(e) == CUDA_ERROR_NOT_READY);
+	given_up(m.event);
 	need(cuStreamWaitEvent(s, e, 0));
 	need(cuMemcpyDtoDAsync(p + 8, p, 4, s));
 	hold(cuStreamQuery(s) == CUDA_ERROR_NOT_READY);
