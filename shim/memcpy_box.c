@@ -15,6 +15,8 @@
 #define SPAN_WASTE 4	       /* a copy down may fetch this many times its bytes to be one round trip */
 #define SPAN_FREE  (64u << 10) /* so small that nobody asks */
 #define SPAN_MAX   (64u << 20) /* and keep that many in memory */
+#define ROWS_ALONE 64u
+#define ROW_LONG   (16u << 10)
 
 #define LENGTH_MAX (1ull << 48) /* beyond it nothing has an address; sums and, in 128 bits, products are exact */
 
@@ -154,14 +156,19 @@ static int slice_down(struct rgpu_call *c, const struct box *b, uint64_t dst, ui
 	return r;
 }
 
-/* An answer is waited for: a copy to page-locked memory is not, unless the call is one that waits. */
+/* Rows that go one by one and that nobody waits for, as is due to page-locked memory: many short ones would cost more. */
+static bool rows_alone(const struct box *b)
+{
+	return (b->height <= ROWS_ALONE || b->width >= ROW_LONG) &&
+	       pinned_bo((void *)b->dst.at, b->width, &(uint32_t){0}, &(uint64_t){0});
+}
+
 static bool slice_at_once(const struct box *b, bool sync)
 {
 	__int128 n = (__int128)(b->height - 1) * b->src.pitch + b->width;
 
 	return b->src.device && !b->dst.device && b->height > 1 && n <= SPAN_MAX &&
-	       (n <= SPAN_FREE || n <= (__int128)b->width * b->height * SPAN_WASTE) &&
-	       (sync || !pinned_bo((void *)b->dst.at, b->width, &(uint32_t){0}, &(uint64_t){0}));
+	       (n <= SPAN_FREE || n <= (__int128)b->width * b->height * SPAN_WASTE) && (sync || !rows_alone(b));
 }
 
 /* ---- Arrays ---- */
