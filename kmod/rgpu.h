@@ -28,7 +28,7 @@
  * Order of locks, outermost first. What may be taken inside what:
  *
  *	rgpu_proxy.reg		one registration, or its end, or one command of proxy or admin at a time
- *	  session.join_lock	one JOIN of a session at a time, held over the relay: taken killably
+ *	  session.joining	one JOIN of a session at a time, over the relay: a bit that is waited for, killably and freezably
  *	    mmap_lock		(the kernel's) ->mmap comes with it held
  *	      session.lock	a session's state and tables
  *		sesfd.map_lock	faults of the proxy against the end of its rights; also taken under mmap_lock alone
@@ -36,7 +36,7 @@
  *		  device.lock	a device's description
  *		    (account.c's lock, a spinlock that nothing is taken inside)
  *
- * None of them but join_lock is held while waiting for another process, and none over a copy from or to user space (a fault
+ * None of them but joining is held while waiting for another process, and none over a copy from or to user space (a fault
  * there can wait for userfaultfd, and session.lock is taken under mmap_lock).
  */
 
@@ -143,7 +143,7 @@ struct rgpu_session {
 	atomic64_t bytes;    /* charged: everything mappable */
 	atomic64_t bo_bytes; /* charged: buffer objects */
 
-	struct mutex join_lock; /* one JOIN at a time, over its relay */
+	unsigned long joining; /* bit 0: a JOIN is under way, until its relay is over */
 
 	struct mutex lock; /* guards all below, up to the next blank line */
 	u32 state;	   /* enum rgpu_session_state; also read without the lock */

@@ -7,6 +7,7 @@
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include "rgpu.h"
 #include "rgpu_trace.h"
 
@@ -316,7 +317,6 @@ static struct rgpu_session *rgpu_session_new(struct rgpu_file *rf)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&ses->ref);
 	mutex_init(&ses->lock);
-	mutex_init(&ses->join_lock);
 	init_waitqueue_head(&ses->proxy_wq);
 	xa_init_flags(&ses->bos, XA_FLAGS_ALLOC1);
 	get_random_bytes(ses->sid, sizeof(ses->sid));
@@ -437,8 +437,8 @@ int rgpu_session_join(struct rgpu_session *ses, struct rgpu_file *rf, u32 *index
 	u32 i = 0;
 	int err;
 
-	err = mutex_lock_killable(&ses->join_lock);
-	if (err)
+	/* Not a mutex: who waits for one cannot be frozen, and the one he waits for may be frozen already. */
+	if (wait_on_bit_lock(&ses->joining, 0, TASK_KILLABLE | TASK_FREEZABLE))
 		return -EINTR;
 	mutex_lock(&ses->lock);
 	if (ses->state == RGPU_SESSION_FAILED || !ses->ndevices)
@@ -483,7 +483,7 @@ int rgpu_session_join(struct rgpu_session *ses, struct rgpu_file *rf, u32 *index
 	if (!err && READ_ONCE(rf->dev->dead))
 		rgpu_session_fail(ses, -ENODEV); /* DEV_DEL's sweep may have come before the device was there */
 out:
-	mutex_unlock(&ses->join_lock);
+	clear_and_wake_up_bit(0, &ses->joining);
 	return err;
 }
 

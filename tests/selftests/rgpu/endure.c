@@ -21,14 +21,15 @@
 
 /* One program with two devices, and its proxy, both in this process; a child that inherited the program's descriptors. */
 static struct proxy p;
-static int fd, fd2, sfd;
+static int fd, fd2, fd3, fd4, sfd;
 static __u64 id;
 static struct chan c, pc;
 static __u32 handle;
 static unsigned char *bo, *pbo;
 static pid_t child;
 static struct async waits, asks, asks_too; /* a WAIT on channel 1; a request that was pulled; one that was not */
-static struct request pulled;
+static struct async joins, joins_too;	   /* a JOIN that was pulled; one that waits for the first one's end */
+static struct request pulled, pulled_join;
 
 /* Bytes that go to the proxy and back on channel 0, all the time. */
 static pthread_t app_thread, proxy_thread;
@@ -86,7 +87,7 @@ static void open_everything(void)
 	struct async j;
 	unsigned int i;
 
-	if (proxy_open(&p) || proxy_online(&p, 0, 1) || proxy_online(&p, 1, 1)) {
+	if (proxy_open(&p) || proxy_online(&p, 0, 1) || proxy_online(&p, 1, 1) || proxy_online(&p, 2, 1) || proxy_online(&p, 3, 1)) {
 		printf("Bail out! no proxy\n");
 		exit(1);
 	}
@@ -120,6 +121,14 @@ static void open_everything(void)
 	waits = (struct async){ .fd = fd, .ch = 1, .ms = -1 };
 	async_begin(&waits, async_wait);
 	async_sleeps(&waits);
+	fd3 = app_open(2);
+	joins = (struct async){ .fd = fd3, .other = fd };
+	async_begin(&joins, async_join);
+	proxy_next(&p, &pulled_join);
+	fd4 = app_open(3);
+	joins_too = (struct async){ .fd = fd4, .other = fd };
+	async_begin(&joins_too, async_join);
+	async_sleeps(&joins_too);
 	asks = (struct async){ .fd = fd, .op = 5, .len = 4, .room = 4, .data = "ask" };
 	async_begin(&asks, async_control);
 	proxy_next(&p, &pulled);
@@ -162,6 +171,10 @@ static void all_goes_on(const char *after)
 	is_int(proxy_next(&p, &r), 0, "%s: the next is pulled", after);
 	is_str(r.data, "too", "%s: and is the one that was asked", after);
 	is_int(proxy_reply(&p, r.id, 0, "two", 4) | async_end(&asks_too), 0, "%s: and answered", after);
+	is_int(proxy_reply(&p, pulled_join.id, 0, NULL, 0) | async_end(&joins), 0, "%s: a JOIN that was pulled before is answered",
+	       after);
+	is_int(proxy_next(&p, &r) | proxy_reply(&p, r.id, 0, NULL, 0) | async_end(&joins_too), 0,
+	       "%s: the JOIN that waited for its end goes on, and is answered", after);
 	is_int(app_kick(sfd, 1) | async_end(&waits), 0, "%s: a kick ends a wait that began before", after);
 }
 
@@ -180,6 +193,8 @@ static void close_everything(void)
 	munmap(bo, BO);
 	close(fd);
 	close(fd2);
+	close(fd3);
+	close(fd4);
 	is_int(counter_becomes("sessions", 0), 0, "the session ends");
 	pthread_join(proxy_thread, NULL);
 	unmap_channel(&pc);
@@ -373,6 +388,8 @@ static void removed(void)
 	is_int(async_end(&waits), -ESHUTDOWN, "a WAIT ends");
 	is_int(async_end(&asks), -ESHUTDOWN, "a request that was pulled ends");
 	is_int(async_end(&asks_too), -ESHUTDOWN, "one that was not pulled, too");
+	is_int(async_end(&joins), -ESHUTDOWN, "a JOIN ends");
+	is_int(async_end(&joins_too), -ESHUTDOWN, "the JOIN that waited for its end, too");
 	is_int(proxy_reply(&p, pulled.id, 0, "one", 4), -ENOENT, "its answer comes too late");
 	is_int(c.k->state, RGPU_SESSION_FAILED, "K page: FAILED");
 	is_int(c.k->reason, -ENODEV, "K page: why");
