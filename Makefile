@@ -135,8 +135,8 @@ check-long:
 list-long:
 	@printf '%s\n' $(LONG)
 
-LONG += asan tsan life big fresh vm e2e
-.PHONY: long-asan long-tsan long-life long-big long-fresh long-vm long-e2e
+LONG += asan tsan life big fresh vm once-6.1 once-6.12 e2e
+.PHONY: long-asan long-tsan long-life long-big long-fresh long-vm long-once-6.1 long-once-6.12 long-e2e
 long-asan: check-asan
 long-tsan: check-tsan
 # What takes gigabytes.
@@ -147,9 +147,11 @@ long-life: $(B)/tests/api-life
 	RGPU_LIFE_ROUNDS=200 prove --exec 'timeout --foreground -k 20 3500' --failures --comments $<
 long-fresh:
 	scripts/fresh demo check
-long-vm: all modules guest-lists
+long-vm: all modules
+	prove --failures --comments tests/long/vm.t
+long-once-6.1 long-once-6.12: long-%: all modules e2e-programs guest-lists
 	@echo tests/e2e/once.t >$(B)/tests/once.list
-	prove --failures --comments tests/long/vm.t tests/long/once-6.1.t tests/long/once-6.12.t
+	prove --failures --comments tests/long/$*.t
 
 long-e2e: all modules e2e-programs guest-lists
 	tests/vm/suite "e2e 6.12" 6.12 guest --devices 2 --time-limit 3000

@@ -57,12 +57,14 @@ long-kmod-kcsan-suite: kmod-kcsan
 	prove --failures --comments tests/long/kcsan-suite.t
 
 # As a kernel maintainer runs them: built with the kernel's lib.mk, run by its runner, both from Debian's linux-source; and as an
-# administrator gets the module, by DKMS; and on the newest kernel. All in guests, in long-kmod-kernel and long-kmod-newest.
+# administrator gets the module, by DKMS; asleep; and on the newest kernel. All in guests, a shard of check-long for each kind.
 KSELFTEST := $(abspath $(B))/kselftest
 
-.PHONY: kselftest check-kernel long-kmod-kernel long-kmod-newest
-check-kernel: long-kmod-kernel long-kmod-newest
-LONG += kmod-kernel kmod-newest
+KMOD_KERNEL := kmod-kselftest-6.1 kmod-kselftest-6.12 kmod-dkms kmod-suspend kmod-newest
+
+.PHONY: kselftest check-kernel $(KMOD_KERNEL:%=long-%)
+check-kernel: $(KMOD_KERNEL:%=long-%)
+LONG += $(KMOD_KERNEL)
 
 kselftest:
 	rm -rf $(KSELFTEST)
@@ -77,11 +79,17 @@ $(B)/tests/kmod-suspend: tests/selftests/rgpu/endure.c tests/selftests/rgpu/nl.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static -o $@ $^ -lpthread
 
-long-kmod-kernel: modules kselftest guest-lists $(B)/tests/kmod-suspend
+long-kmod-kselftest-6.1 long-kmod-kselftest-6.12: long-kmod-%: modules kselftest
+	@mkdir -p $(B)/tests
 	@echo $(KSELFTEST)/run_kselftest.sh >$(B)/tests/kselftest.list
+	prove --failures --comments tests/long/$*.t
+
+long-kmod-dkms: $(KMOD_TESTS) guest-lists
 	@echo tests/vm/dkms-install >$(B)/tests/dkms.list
-	prove --failures --comments tests/long/kselftest-6.1.t tests/long/kselftest-6.12.t tests/long/dkms-6.1.t tests/long/dkms-6.12.t \
-		tests/long/suspend-6.1.t tests/long/suspend-6.12.t
+	prove --failures --comments tests/long/dkms-6.1.t tests/long/dkms-6.12.t
+
+long-kmod-suspend: modules $(B)/tests/kmod-suspend
+	prove --failures --comments tests/long/suspend-6.1.t tests/long/suspend-6.12.t
 
 long-kmod-newest: $(KMOD_TESTS) guest-lists
 	d=$(abspath $(B))/kmod/$$(scripts/newest-kernel) && mkdir -p $$d/kmod $$d/uapi/linux && \
