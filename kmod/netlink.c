@@ -159,8 +159,8 @@ static int rgpu_nl_put_request(struct sk_buff *msg, struct rgpu_request *req)
 	struct rgpu_session *ses = req->ses;
 
 	if (nla_put_u64_64bit(msg, RGPU_A_REQ_ID, req->id, RGPU_A_PAD) || nla_put_u32(msg, RGPU_A_REQ_TYPE, req->type) ||
-	    nla_put_u32(msg, RGPU_A_REQ_FLAGS, req->flags) || nla_put_u64_64bit(msg, RGPU_A_SESSION, ses->id, RGPU_A_PAD) ||
-	    nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid))
+	    nla_put_u32(msg, RGPU_A_REQ_FLAGS, READ_ONCE(req->flags)) ||
+	    nla_put_u64_64bit(msg, RGPU_A_SESSION, ses->id, RGPU_A_PAD) || nla_put(msg, RGPU_A_SID, RGPU_SID_LEN, ses->sid))
 		return -EMSGSIZE;
 	switch (req->type) {
 	case RGPU_REQ_START:

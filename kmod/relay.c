@@ -274,7 +274,7 @@ void rgpu_relay_replay(void)
 	lockdep_assert_held(&rgpu_proxy.lock);
 	list_for_each_entry(req, &rgpu_proxy.delivered, node) {
 		WRITE_ONCE(req->state, RGPU_REQ_PENDING);
-		req->flags |= RGPU_REQ_REPLAY;
+		WRITE_ONCE(req->flags, req->flags | RGPU_REQ_REPLAY);
 		trace_rgpu_request(req->id, req->type, req->ses->id, req->state, 0);
 	}
 	list_splice_init(&rgpu_proxy.delivered, &rgpu_proxy.pending);

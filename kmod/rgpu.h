@@ -217,7 +217,7 @@ struct rgpu_request {
 	/* Under rgpu_proxy.lock. */
 	struct list_head node;
 	u64 id;
-	u32 flags; /* RGPU_REQ_REPLAY */
+	u32 flags; /* RGPU_REQ_REPLAY; also read without the lock */
 	enum rgpu_req_state state;
 	int status;
 	void *out;

@@ -87,7 +87,8 @@ static void open_everything(void)
 	struct async j;
 	unsigned int i;
 
-	if (proxy_open(&p) || proxy_online(&p, 0, 1) || proxy_online(&p, 1, 1) || proxy_online(&p, 2, 1) || proxy_online(&p, 3, 1)) {
+	if (proxy_open(&p) || proxy_online(&p, 0, 1) || proxy_online(&p, 1, 1) || proxy_online(&p, 2, 1) ||
+	    proxy_online(&p, 3, 1)) {
 		printf("Bail out! no proxy\n");
 		exit(1);
 	}
@@ -171,8 +172,8 @@ static void all_goes_on(const char *after)
 	is_int(proxy_next(&p, &r), 0, "%s: the next is pulled", after);
 	is_str(r.data, "too", "%s: and is the one that was asked", after);
 	is_int(proxy_reply(&p, r.id, 0, "two", 4) | async_end(&asks_too), 0, "%s: and answered", after);
-	is_int(proxy_reply(&p, pulled_join.id, 0, NULL, 0) | async_end(&joins), 0, "%s: a JOIN that was pulled before is answered",
-	       after);
+	is_int(proxy_reply(&p, pulled_join.id, 0, NULL, 0) | async_end(&joins), 0,
+	       "%s: a JOIN that was pulled before is answered", after);
 	is_int(proxy_next(&p, &r) | proxy_reply(&p, r.id, 0, NULL, 0) | async_end(&joins_too), 0,
 	       "%s: the JOIN that waited for its end goes on, and is answered", after);
 	is_int(app_kick(sfd, 1) | async_end(&waits), 0, "%s: a kick ends a wait that began before", after);
