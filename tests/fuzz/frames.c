@@ -32,6 +32,20 @@ static void lend_store(struct worker *w)
 	cache_use(w, sv[1]);
 }
 
+/* The lanes' threads run what came, for a short while: else what they do depends on how busy the machine is. */
+static void settle(struct worker *w)
+{
+	bool busy = true;
+
+	for (int n = 0; busy && n < 100 && !w->broken; n++) {
+		busy = false;
+		for (unsigned i = 0; i < w->nlanes; i++)
+			busy |= w->lanes[i]->backlog > 0 && w->lanes[i]->phase != LANE_HELD;
+		if (busy)
+			usleep(100);
+	}
+}
+
 /* One connection, as the I/O thread would move it. */
 static void connection(struct worker *w, const uint8_t *data, size_t size, size_t step)
 {
@@ -41,9 +55,11 @@ static void connection(struct worker *w, const uint8_t *data, size_t size, size_
 	pthread_mutex_lock(&w->input_lock);
 	pthread_mutex_lock(&o->lock);
 	o->link = fuzz_link(data, size, step, false);
+	fuzz_link_pause(o->link, step < 64 ? 64 : 1);
 	pthread_mutex_unlock(&o->lock);
-	while (more > 0 && !w->broken) {
+	while ((more > 0 || (!more && fuzz_link_left(o->link))) && !w->broken) {
 		more = input_read(w, 1 << 20);
+		settle(w);
 		pthread_mutex_lock(&o->lock);
 		for (int i = 0; i < 8 && !output_pump(w, 1 << 20) && output_more(w); i++)
 			;

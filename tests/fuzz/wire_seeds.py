@@ -50,10 +50,13 @@ put('frames', 'small', one(attach + small + rest))
 put('frames', 'stamps', one(attach + stamps))
 put('frames', 'up', one(attach + up + rest))
 put('frames', 'pieces', b'\0\7' + attach + up + small)
-put('frames', 'down', one(attach + down + ack + rest))
+put('frames', 'down', b'\0\xff' + attach + down + ack + rest)
 first = attach + small + up[:-50]
 second = again + small + up
-put('frames', 'resumed', bytes([len(first) * 256 // len(first + second) + 1, 0]) + first + second)
+# Where it breaks is told in 256ths: zeros behind the second, until that is just behind the first.
+while not (at := [b for b in range(2, 256) if len(first + second) * b // 256 == len(first)]):
+    second += b'\0'
+put('frames', 'resumed', bytes([at[0], 0]) + first + second)
 put('frames', 'long', one(attach + b''.join(frame(RECORDS, 3, rec(LOG, i, 0, i, False)) for i in range(1, 60))))
 for n, bad in enumerate([frame(RECORDS, 0), frame(99, 0), frame(ATTACH, 0), frame(ACK, 0, b'123'), frame(PING, 0, b'1'), frame(BYE, 0, b''),
                          frame(PAYLOAD, 0, b'x'), frame(RECORDS, 300, rec(1, 1)), frame(RECORDS, 0, b'', 1 << 21),
@@ -94,7 +97,7 @@ for n, bad in enumerate([packed(2, PAYLOAD, 9, b'x'), packed(2, ACK, 16, literal
                          frame(RECORDS, 2, head) + packed(2, PAYLOAD, 300, run), frame(RECORDS, 2, head) + packed(2, PAYLOAD, 1 << 20, run)]):
     put('frames', f'packed-bad{n}', one(attach + bad))
 for name, how in ('lz4', 0x200), ('zstd', 0x400):
-    put('frames', 'packed-down-' + name, one(frame(ATTACH, 0, flags=how) + frame(RECORDS, 1, rec(FILL, 1, segs=[(1, 2, 0, 20000), (1, 2, 30000, 300000)], body=b'\1\0\0\0')) + ack + rest))
+    put('frames', 'packed-down-' + name, b'\0\x60' + (frame(ATTACH, 0, flags=how) + frame(RECORDS, 1, rec(FILL, 1, segs=[(1, 2, 0, 20000), (1, 2, 30000, 300000)], body=b'\1\0\0\0')) + ack + rest))
 put('frames', 'packed-off', one(frame(ATTACH, 0) + packed(2, RECORDS, len(head), literals(head))))
 
 # Requests of a control connection.
