@@ -37,6 +37,13 @@ is "$? $(cat "$tmp/out")" "0 done" "a process left behind does not hold up the e
 vm -- sh -c 'echo "WARNING: made up by a test" >/dev/kmsg; true'
 is $? 125 "a warning in the kernel's log fails the run"
 is "$(grep -c 'error: the kernel complained' "$tmp/err")" 1 "and is named as the cause"
+# race FRAME: a report as KCSAN writes them.
+race() { printf 'for l in ===== "BUG: KCSAN: data-race in a / b" "" "read to 0x1 of 4 bytes by task 1 on cpu 0:" " %s" =======; do echo "$l" >/dev/kmsg; done' "$1"; }
+vm -- sh -c "$(race 'rgpu_wait+0x1/0x2 [rgpu]')"
+is $? 125 "a data race of the module fails the run"
+vm -- sh -c "$(race 'native_stop_other_cpus+0x1/0x2')"
+is $? 0 "one of the kernel's own does not"
+is "$(grep -c 'not ours: .*KCSAN' "$tmp/err")" 1 "and is told"
 vm -- sh -c 'echo c >/proc/sysrq-trigger; sleep 60'
 is $? 125 "a panic fails the run"
 vm --time-limit 25 -- sleep 600

@@ -390,6 +390,14 @@ static unsigned int env(const char *name, unsigned int otherwise)
 	return s ? strtoul(s, NULL, 0) : otherwise;
 }
 
+static void narrow_limits(void)
+{
+	parameters_reset();
+	parameter("recover_secs", "2");
+	parameter("reply_secs", "1");
+	parameter("session_mib", "8");
+}
+
 int main(void)
 {
 	unsigned int secs = env("RGPU_FUZZ_SECS", 5), i, kills = 0;
@@ -400,9 +408,7 @@ int main(void)
 
 	seed = env("RGPU_FUZZ_SEED", time(NULL));
 	printf("# RGPU_FUZZ_SEED=%u\n", seed);
-	parameter("recover_secs", "2");
-	parameter("reply_secs", "1");
-	parameter("session_mib", "8");
+	narrow_limits();
 	for (i = 0; i < 3; i++)
 		pids[i] = spawn(rand_r(&seed));
 	while (time(NULL) < end) {
@@ -411,13 +417,13 @@ int main(void)
 		reap(pids[i]);
 		pids[i] = spawn(rand_r(&seed));
 		kills++;
+		/* A random LIMITS_SET can end all sessions for ever. */
+		narrow_limits();
 	}
 	for (i = 0; i < 3; i++)
 		reap(pids[i]);
 	ok(kills > 0, "random calls from three processes, %u of them killed", kills);
-	parameter("recover_secs", "120");
-	parameter("reply_secs", "120");
-	parameter("session_mib", "0");
+	parameters_reset();
 	for (i = 0; i < 2000 && proxy_open(&p); i++)
 		usleep(10000);
 	if (ok(i < 2000, "a sound proxy registers after all that")) {

@@ -277,9 +277,7 @@ int main(void)
 	reap(proxy);
 	reap(admin);
 	ok(rounds > 0, "killed somebody %d times", rounds);
-	parameter("recover_secs", "120");
-	parameter("reply_secs", "120");
-	parameter("session_mib", "0");
+	parameters_reset();
 	if (ok(!proxy_open(&p), "a sound proxy registers after all that")) {
 		struct msg m;
 		int fd, sfd;

@@ -641,6 +641,24 @@ void parameter(const char *name, const char *value)
 	}
 }
 
+void parameters_reset(void)
+{
+	static const char *const defaults[][2] = {
+		{ "recover_secs", "120" },
+		{ "reply_secs", "120" },
+		{ "max_sessions", "1024" },
+		{ "max_user_sessions", "256" },
+		{ "max_cgroup_sessions", "0" },
+		{ "session_mib", "0" },
+		{ "user_mib", "0" },
+		{ "cgroup_mib", "0" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
+		parameter(defaults[i][0], defaults[i][1]);
+}
+
 void device_attr(int dev, const char *name, char *buf, size_t len)
 {
 	char path[96];

@@ -135,6 +135,7 @@ long counter_becomes(const char *name, long want);
 int left_behind(void);
 #define nothing_left() is_int(left_behind(), 0, "nothing is left in the module")
 void parameter(const char *name, const char *value);
+void parameters_reset(void); /* to what they are when the module is loaded */
 void device_attr(int dev, const char *name, char *buf, size_t len);
 
 #endif

@@ -252,7 +252,7 @@ static void large(void)
 	__u32 h;
 	__u64 n;
 
-	if (!ok(!app_bo(fd, (__u64)LARGE * PAGE, &h), "an object of %d pages", LARGE))
+	if (!is_int(app_bo(fd, (__u64)LARGE * PAGE, &h), 0, "an object of %d pages", LARGE))
 		return;
 	l = map(fd, RGPU_MMAP_TRACKED(h), (size_t)LARGE * PAGE, RW, MAP_SHARED);
 	l[0] = l[32768ul * PAGE] = l[65535ul * PAGE] = l[69999ul * PAGE] = 1;
