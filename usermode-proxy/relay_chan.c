@@ -146,6 +146,26 @@ static struct relay_bo **bucket(struct rgpu_relay *r, uint32_t handle)
 	return &r->bo[handle * 2654435761u >> 22 & (BO_BUCKETS - 1)];
 }
 
+static void unmap(struct rgpu_relay *r, struct relay_bo **at)
+{
+	struct relay_bo *bo = *at;
+
+	*at = bo->next;
+	r->nbo--;
+	r->ops->bo_unmap(r->arg, bo->handle, bo->base, bo->bytes);
+	free(bo);
+}
+
+static void unmap_idle(struct rgpu_relay *r)
+{
+	for (unsigned i = 0; i < BO_BUCKETS; i++)
+		for (struct relay_bo **at = &r->bo[i]; *at;)
+			if ((*at)->users)
+				at = &(*at)->next;
+			else
+				unmap(r, at);
+}
+
 struct relay_bo *relay_bo_get(struct rgpu_relay *r, uint32_t handle)
 {
 	struct relay_bo **slot = bucket(r, handle), *bo;
@@ -157,6 +177,9 @@ struct relay_bo *relay_bo_get(struct rgpu_relay *r, uint32_t handle)
 		}
 	if (!handle)
 		return NULL;
+	/* A proxy has the maps of all programs, and a process may have some 65,000. */
+	if (r->nbo >= RELAY_BO_MAPS)
+		unmap_idle(r);
 	bo = calloc(1, sizeof(*bo));
 	if (!bo)
 		return NULL;
@@ -170,16 +193,6 @@ struct relay_bo *relay_bo_get(struct rgpu_relay *r, uint32_t handle)
 	*slot = bo;
 	r->nbo++;
 	return bo;
-}
-
-static void unmap(struct rgpu_relay *r, struct relay_bo **at)
-{
-	struct relay_bo *bo = *at;
-
-	*at = bo->next;
-	r->nbo--;
-	r->ops->bo_unmap(r->arg, bo->handle, bo->base, bo->bytes);
-	free(bo);
 }
 
 void relay_bo_put(struct rgpu_relay *r, struct relay_bo *bo)

@@ -16,8 +16,9 @@
 #define RX_SIZE	    (RGPU_FRAME_MAX + sizeof(struct rgpu_frame) + RX_READ)
 #define HELD_MAX                                                                                                                 \
 	(16u << 20) /* replies of one channel that wait for room in its CQ; credit keeps it far below, but for QUIET ones */
-#define BO_BUCKETS 1024u
-#define SPIN_MAX   (30 * 1000LL) /* ns of looking for more before a sleep */
+#define BO_BUCKETS    1024u
+#define RELAY_BO_MAPS 1024u /* buffer objects that stay mapped for their next use; more than these only while they are in use */
+#define SPIN_MAX      (30 * 1000LL) /* ns of looking for more before a sleep */
 
 /* A mapped buffer object. In the table while the session uses it; users are transfers in progress. */
 struct relay_bo {

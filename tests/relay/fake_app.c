@@ -39,12 +39,15 @@ static uint32_t nchannels(void *arg)
 static int bo_map(void *arg, uint32_t handle, uint8_t **base, uint64_t *bytes)
 {
 	struct app *app = arg;
+	int maps;
 
-	if (!handle || handle > APP_BOS || !app->bo[handle])
+	if (!handle || (handle > APP_BOS && handle > app->handles) || !app->bo[(handle - 1) % APP_BOS + 1])
 		return -ENOENT;
-	*base = app->bo[handle];
+	*base = app->bo[(handle - 1) % APP_BOS + 1];
 	*bytes = APP_BO_BYTES;
-	__atomic_add_fetch(&app->maps, 1, __ATOMIC_SEQ_CST);
+	maps = __atomic_add_fetch(&app->maps, 1, __ATOMIC_SEQ_CST);
+	if (maps > app->most_maps)
+		app->most_maps = maps;
 	return 0;
 }
 

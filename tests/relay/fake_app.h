@@ -27,7 +27,9 @@ struct app {
 	struct app_chan ch[APP_CHANNELS];
 	unsigned nchannels;
 	uint8_t *bo[APP_BOS + 1]; /* by handle, from 1 */
+	uint32_t handles;	  /* higher handles, up to this one, are other names of those */
 	int maps;		  /* atomic: BOs that the relay has mapped */
+	int most_maps;		  /* that were at once */
 	int event_fd;
 	pthread_mutex_t lock; /* doorbells and the session's state */
 	pthread_cond_t bell;

@@ -102,6 +102,43 @@ static void shares(void)
 	fake_stop(&f);
 }
 
+/* A program with more page-locked memory than a proxy can have mapped of it. All of it is sent, some of it twice. */
+static void many_objects(bool inside)
+{
+	const uint32_t handles = 3 * RELAY_BO_MAPS;
+	unsigned wrong = 0;
+	struct fake f;
+	struct app app;
+
+	fake_start(&f);
+	app_start(&app, &f, inside, 1, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
+	app.handles = handles;
+	for (unsigned i = 1; i <= APP_BOS; i++)
+		memset(app.bo[i], i, 64);
+	for (uint32_t i = 0; i < 2 * handles; i++) {
+		struct rgpu_seg s = {i % handles + 1, RGPU_SEG_SEND, 0, 64};
+
+		if (app_post(&app, 0, FAKE_H2D, 0, &s, 1, NULL, 0))
+			break;
+	}
+	is_int(app_acked(&app, 0, 2 * handles), 0, "%u buffer objects, each sent twice, %s", handles, mode(inside));
+	pthread_mutex_lock(&f.lock);
+	is_int(f.nlog, 2 * handles, "… all come");
+	for (uint32_t i = 0; i < f.nlog; i++) {
+		uint8_t bytes[64];
+
+		memset(bytes, i % handles % APP_BOS + 1, sizeof(bytes));
+		wrong += f.log[i].hash != fake_hash(bytes, sizeof(bytes));
+	}
+	is_int(wrong, 0, "… with what is in them");
+	pthread_mutex_unlock(&f.lock);
+	ok(app.most_maps > 1 && app.most_maps <= (int)RELAY_BO_MAPS, "… and at most %u are mapped (%d)", RELAY_BO_MAPS,
+	   app.most_maps);
+	app_stop(&app);
+	is_int(app.maps, 0, "… none in the end");
+	fake_stop(&f);
+}
+
 /* The server grants nothing: the relay stops at the credit, and what it was not granted stays in the ring. */
 static void credits(void)
 {
@@ -264,6 +301,7 @@ int main(void)
 		      "rings that wrap all the time");
 		interleaves(inside);
 		unread(inside);
+		many_objects(inside);
 	}
 	shares();
 	credits();
