@@ -248,10 +248,10 @@ static enum known_state look(const struct rgpu_call *call, struct rgpu_obj *e, b
 	pthread_mutex_unlock(&lock);
 	if (done)
 		return KNOWN_DONE;
-	/* A wait may have seen it done before the watch does. */
-	if (s == WATCH_QUIET && known_mark_look(&c, &m) != KNOWN_DONE)
-		return KNOWN_BUSY;
 	k = s == WATCH_DONE ? KNOWN_DONE : s == WATCH_ASK ? KNOWN_ASK : known_mark_look(&c, &m);
+	/* A wait may have seen it done before the watch does. */
+	if (s == WATCH_QUIET && k != KNOWN_DONE)
+		return KNOWN_BUSY;
 	if (k == KNOWN_DONE)
 		learn(&c, e, *turn);
 	return k;
