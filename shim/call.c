@@ -182,20 +182,25 @@ static void note_change(const struct rgpu_call *c)
 /* From here on the device has work, as far as anybody here knows. */
 static void mark_busy(struct rgpu_call *c)
 {
-	if (!c->context)
-		return;
+	struct ctx *x = ctx_of(c->context);
+
 	if (!c->settles)
-		atomic_fetch_add(&ctx_of(c->context)->work, 1);
+		tally_add(&x->work, c->lane, 1);
 	known_given(c);
-	heap_busy(ctx_of(c->context)->device, atomic_load(&c->session->counter));
-	if (shared_any() && (shared_before(c->op) || c->op == OP_GRAPH_LAUNCH))
-		shared_watch(c->session);
+	heap_busy(x->device, c->lane, atomic_load_explicit(&c->session->counter, memory_order_relaxed));
 }
 
 uint64_t call_publish(struct rgpu_call *c, bool place)
 {
+	uint64_t seq = lane_publish(c->lane, c->rec, place);
+
 	c->sent = true;
-	return lane_publish(c->lane, c->rec, place);
+	if (c->context)
+		mark_busy(c);
+	lane_kick(c->lane);
+	if (shared_any() && c->context && (shared_before(c->op) || c->op == OP_GRAPH_LAUNCH))
+		shared_watch(c->session);
+	return seq;
 }
 
 int rgpu_send(struct rgpu_call *c)
@@ -203,7 +208,6 @@ int rgpu_send(struct rgpu_call *c)
 	int r;
 
 	call_publish(c, true);
-	mark_busy(c);
 	note_change(c);
 	r = c->mute ? 0 : session_take_pending(c->session, c->op);
 	c->remote = r;
@@ -213,7 +217,6 @@ int rgpu_send(struct rgpu_call *c)
 void call_part(struct rgpu_call *c)
 {
 	call_publish(c, false);
-	mark_busy(c);
 	note_change(c);
 }
 
@@ -241,7 +244,6 @@ void call_expect(struct rgpu_call *c, struct fence *f)
 {
 	f->after = c->rec->after;
 	f->seq = call_publish(c, false);
-	mark_busy(c);
 	lane_expect(c->lane, f);
 	count_round_trip(c->op);
 }

@@ -260,7 +260,7 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	if (r)
 		return r;
 	x = ctx_of(c->context);
-	work = atomic_load(&x->work);
+	work = tally_sum(&x->work);
 	now = known_point(c, stream);
 	w = !sync ? WAIT_ASYNC : work > atomic_load(&x->settled) ? WAIT_ANSWER : WAIT_NOT;
 	if (bytes <= INLINE_UP)
@@ -441,7 +441,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 
 int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync)
 {
-	uint64_t off, work = atomic_load(&ctx_of(c->context)->work);
+	uint64_t off, work = tally_sum(&ctx_of(c->context)->work);
 	struct known_point now;
 	uint32_t bo;
 	int r;

@@ -159,7 +159,7 @@ static struct ctx *ctx_new(struct device *d, unsigned flags, bool primary)
 	x->least = x->greatest = 0;
 	memset(x->limits, 0, sizeof(x->limits));
 	x->peers = 0;
-	atomic_store(&x->work, 0);
+	tally_clear(&x->work);
 	atomic_store(&x->settled, 0);
 	atomic_store(&x->idle, 0);
 	atomic_store(&x->blocking, 0);

@@ -32,7 +32,8 @@ struct ctx {
 	 * Work given, counted, and how much of it a wait has seen done. While they are the same, a synchronous copy to the
 	 * device has nothing to wait for and asks for no answer.
 	 */
-	_Atomic uint64_t work, settled;
+	struct tally work;
+	_Atomic uint64_t settled;
 	_Atomic uint64_t idle; /* all that it was given up to this stamp is done */
 	_Atomic uint64_t
 		blocking;      /* the last work of streams that the legacy stream waits for, and that are not made or are gone */

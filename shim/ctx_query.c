@@ -264,7 +264,7 @@ static int wait_there(struct rgpu_call *c, uint32_t *text)
 
 static int sync_one(struct rgpu_call *c)
 {
-	uint64_t stamp = atomic_load(&c->session->counter), work = atomic_load(&ctx_of(c->context)->work);
+	uint64_t stamp = atomic_load(&c->session->counter), work = tally_sum(&ctx_of(c->context)->work);
 	uint32_t text;
 	int r;
 
@@ -318,10 +318,10 @@ int ctx_sync(struct rgpu_call *c)
 
 int ctx_quiesce(struct rgpu_call *c)
 {
-	const struct ctx *x = ctx_of(c->context);
+	struct ctx *x = ctx_of(c->context);
 
 	c->settles = true;
-	return atomic_load(&x->work) > atomic_load(&x->settled) ? ctx_sync(c) : x->fault;
+	return tally_sum(&x->work) > atomic_load(&x->settled) ? ctx_sync(c) : x->fault;
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx)

@@ -138,13 +138,11 @@ static const int absent[] = {
 	CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK,
 };
 
-int device_attribute(const struct device *d, CUdevice_attribute attrib)
+static int answer(const struct device *d, CUdevice_attribute attrib)
 {
 	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
 		if (absent[i] == (int)attrib)
 			return 0;
-	if ((unsigned)attrib >= RGPU_PROPS_ATTRS)
-		return RGPU_PROPS_NONE;
 	/*
 	 * Device and host addresses never overlap, and copies tell them apart. Registered memory is staged. Pools are ours.
 	 */
@@ -162,6 +160,29 @@ int device_attribute(const struct device *d, CUdevice_attribute attrib)
 		return !can ? 0 : attrib == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED ? 1 : (int)TOKEN_TYPES;
 	}
 	return d->props.attrs[attrib];
+}
+
+static unsigned limit(const struct device *d, CUdevice_attribute a, unsigned otherwise)
+{
+	int v = device_attribute(d, a);
+
+	return v > 0 ? (unsigned)v : otherwise;
+}
+
+void device_answer(struct device *d)
+{
+	for (int i = 0; i < RGPU_PROPS_ATTRS; i++)
+		d->attrs[i] = answer(d, i);
+	d->launch = (struct launch_limits){
+		.grid = {limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX),
+			 limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535),
+			 limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535)},
+		.block = {limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024),
+			  limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024), limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64)},
+		.threads = limit(d, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024),
+		.shared = limit(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10),
+		.registers = limit(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, INT32_MAX),
+	};
 }
 
 CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)

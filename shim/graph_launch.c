@@ -361,13 +361,13 @@ static void note_received(const struct replay *p)
 }
 
 /* The other devices are at work now, too; and events that the graph records are recorded. */
-static void note_work(const struct shim_exec *e)
+static void note_work(const struct shim_exec *e, struct rgpu_lane *l)
 {
 	for (unsigned i = 0; i < e->nother; i++) {
 		struct ctx *x = ctx_of(e->other[i]);
 
-		atomic_fetch_add(&x->work, 1);
-		heap_busy(x->device, atomic_load(&e->session->counter));
+		tally_add(&x->work, l, 1);
+		heap_busy(x->device, l, atomic_load(&e->session->counter));
 	}
 }
 
@@ -431,7 +431,7 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 		known_gives(&c, p.stream);
 		r = send(&p);
 		forget_events(p.e);
-		note_work(p.e);
+		note_work(p.e, p.c->lane);
 		if (c.sent) {
 			note_received(&p);
 			if (shared_any())

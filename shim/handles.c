@@ -2,25 +2,15 @@
 /* The tables of the client's handles: slots that are never given back to the system, looked up without a lock. */
 #include "shim/handles.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#define CHUNK  1024u
-#define CHUNKS (HANDLE_INDEX_MAX / CHUNK)
+#define CHUNK HANDLE_CHUNK
 
-struct table {
-	pthread_mutex_t lock; /* free list, used */
-	struct rgpu_obj *_Atomic chunk[CHUNKS];
-	struct rgpu_obj *free;
-	uint32_t used; /* slots that were ever handed out */
-};
-
-static struct table tables[KIND_MAX] = {[0 ... KIND_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+struct handle_table handle_tables[KIND_MAX] = {[0 ... KIND_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 struct rgpu_obj *handle_new(enum rgpu_kind kind, struct rgpu_obj *context)
 {
-	struct table *t = &tables[kind];
+	struct handle_table *t = &handle_tables[kind];
 	struct rgpu_obj *obj, *chunk;
 
 	pthread_mutex_lock(&t->lock);
@@ -51,23 +41,10 @@ struct rgpu_obj *handle_new(enum rgpu_kind kind, struct rgpu_obj *context)
 	return obj;
 }
 
-struct rgpu_obj *handle_find(enum rgpu_kind kind, uint64_t handle)
-{
-	uint32_t index = HANDLE_INDEX(handle);
-	struct rgpu_obj *chunk;
-
-	if (handle >> 48 != HANDLE_TAG || HANDLE_KIND(handle) != kind || index >= HANDLE_INDEX_MAX)
-		return NULL;
-	chunk = atomic_load_explicit(&tables[kind].chunk[index / CHUNK], memory_order_acquire);
-	if (!chunk || atomic_load_explicit(&chunk[index % CHUNK].handle, memory_order_acquire) != handle)
-		return NULL;
-	return &chunk[index % CHUNK];
-}
-
 void handle_free(struct rgpu_obj *obj)
 {
 	uint64_t handle = atomic_exchange(&obj->handle, 0);
-	struct table *t = &tables[HANDLE_KIND(handle)];
+	struct handle_table *t = &handle_tables[HANDLE_KIND(handle)];
 
 	if (!handle)
 		return;
@@ -79,7 +56,7 @@ void handle_free(struct rgpu_obj *obj)
 
 void handle_each(enum rgpu_kind kind, void (*fn)(struct rgpu_obj *obj, void *arg), void *arg)
 {
-	struct table *t = &tables[kind];
+	struct handle_table *t = &handle_tables[kind];
 	uint32_t used;
 
 	pthread_mutex_lock(&t->lock);

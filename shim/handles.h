@@ -3,6 +3,8 @@
 #ifndef RGPU_SHIM_HANDLES_H
 #define RGPU_SHIM_HANDLES_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include "shim/call.h"
 
 /*
@@ -19,10 +21,33 @@
 
 /* NULL: out of memory, or HANDLE_INDEX_MAX objects are alive. The fields are zero. */
 struct rgpu_obj *handle_new(enum rgpu_kind kind, struct rgpu_obj *context);
-/* NULL: none of this kind, or stale. Needs no lock; never follows @handle. */
-struct rgpu_obj *handle_find(enum rgpu_kind kind, uint64_t handle);
 void handle_free(struct rgpu_obj *obj);
 /* Every living object of a kind. */
 void handle_each(enum rgpu_kind kind, void (*fn)(struct rgpu_obj *obj, void *arg), void *arg);
+
+#define HANDLE_CHUNK 1024u
+
+struct handle_table {
+	pthread_mutex_t lock; /* free list, used */
+	struct rgpu_obj *_Atomic chunk[HANDLE_INDEX_MAX / HANDLE_CHUNK];
+	struct rgpu_obj *free;
+	uint32_t used; /* slots that were ever handed out */
+};
+
+extern struct handle_table handle_tables[KIND_MAX];
+
+/* NULL: none of this kind, or stale. Needs no lock; never follows @handle. */
+static inline struct rgpu_obj *handle_find(enum rgpu_kind kind, uint64_t handle)
+{
+	uint32_t index = HANDLE_INDEX(handle);
+	struct rgpu_obj *chunk;
+
+	if (handle >> 43 != (HANDLE_TAG << 5 | kind) || index >= HANDLE_INDEX_MAX)
+		return NULL;
+	chunk = atomic_load_explicit(&handle_tables[kind].chunk[index / HANDLE_CHUNK], memory_order_acquire);
+	if (!chunk || atomic_load_explicit(&chunk[index % HANDLE_CHUNK].handle, memory_order_acquire) != handle)
+		return NULL;
+	return &chunk[index % HANDLE_CHUNK];
+}
 
 #endif

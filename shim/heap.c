@@ -436,7 +436,7 @@ int heap_free(uint64_t addr)
 		return CUDA_ERROR_INVALID_VALUE;
 	h = &b->device->heap;
 	pthread_mutex_lock(&h->lock);
-	if (atomic_load(&h->busy))
+	if (tally_most(&h->busy))
 		park(h, b, atomic_load(&b->device->session->counter));
 	else
 		release(h, b);
@@ -444,23 +444,12 @@ int heap_free(uint64_t addr)
 	return 0;
 }
 
-/* Never back: a thread that is late must not hide the work of one that came after it. */
-void heap_busy(struct device *d, uint64_t counter)
-{
-	uint64_t busy = atomic_load(&d->heap.busy);
-
-	while (busy < counter && !atomic_compare_exchange_weak(&d->heap.busy, &busy, counter))
-		;
-}
-
 void heap_idle(struct device *d, uint64_t stamp)
 {
 	struct heap *h = &d->heap;
-	uint64_t busy = atomic_load(&h->busy);
 
 	pthread_mutex_lock(&h->lock);
-	if (busy && busy <= stamp)
-		atomic_compare_exchange_strong(&h->busy, &busy, 0);
+	tally_settle(&h->busy, stamp);
 	while (h->parked && h->parked->stamp <= stamp) {
 		struct block *b = h->parked;
 

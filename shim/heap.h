@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "shim/ranges.h"
+#include "shim/tally.h"
 
 struct device;
 struct rgpu_session;
@@ -67,7 +68,7 @@ struct heap {
 	uint64_t parked_bytes;
 	struct segment *cached;		     /* whole leases of large blocks that nobody uses */
 	uint64_t cached_bytes, leased, used; /* used: what the program holds, and what is parked */
-	_Atomic uint64_t busy;		     /* the counter when the device was last given work; 0: none since it was seen idle */
+	struct tally busy;		     /* the counter when the device was last given work; 0: none since it was seen idle */
 };
 
 void heap_init(struct heap *h);
@@ -86,8 +87,8 @@ void heap_trim(struct device *d);     /* what is leased and whole is given back 
 int heap_make_room(struct device *d); /* the same, of all that was freed: waits for work that may use it. A CUresult */
 /* A wait that began when the session's counter was @stamp found all of the device's work done. */
 void heap_idle(struct device *d, uint64_t stamp);
-/* The device was given work when the session's counter was @counter. */
-void heap_busy(struct device *d, uint64_t counter);
+/* The device was given work, by the thread with that lane (tally.h), when the session's counter was @counter. */
+#define heap_busy(d, lane, counter) tally_raise(&(d)->heap.busy, lane, counter)
 void heap_drop_context(struct rgpu_obj *context); /* frees what it allocated */
 uint64_t heap_unused(struct device *d);		  /* bytes leased that nobody uses */
 

@@ -14,9 +14,11 @@
 /*
  * Who asks within some 10 ms after the work was given polls: "not ready" is as true as any answer. Who asks later may well ask
  * once only, and is not told what was so long ago; so may one that gives other work before it has asked again. Counted in ticks
- * of the processor's clock, which every launch can afford to look at.
+ * of the processor's clock. Even that is looked at with every launch only while they are rare, and else with one in so many: it
+ * costs as much as a quarter of one.
  */
 #define FRESH_TICKS 30000000ll
+#define TIMED_EVERY 16
 
 #define NO_STREAM UINT64_MAX
 
@@ -67,13 +69,14 @@ void known_free(struct known *k, struct rgpu_obj *context)
 {
 	if (!k)
 		return;
-	raise_to(&ctx_of(context)->blocking, atomic_load(&k->last));
+	raise_to(&ctx_of(context)->blocking, tally_most(&k->last));
 	pthread_mutex_lock(&lock);
 	watch_end(&k->watch);
 	k->idle = k->settled = k->asked = 0;
 	k->once = false;
-	atomic_store(&k->last, 0);
+	tally_clear(&k->last);
 	atomic_store(&k->fences, 0);
+	atomic_store(&k->timed, 0);
 	k->next = unused;
 	unused = k;
 	pthread_mutex_unlock(&lock);
@@ -120,12 +123,15 @@ void known_given(struct rgpu_call *c)
 	if (!obj) /* a thread's: nobody else finds it */
 		raise_to(&ctx_of(c->context)->blocking, stamp);
 	if (stamp)
-		raise_to(&k->last, stamp);
+		tally_raise(&k->last, c->lane, stamp);
 	else if (c->rec->flags & RGPU_REC_FENCE)
 		atomic_fetch_add(&k->fences, 1);
 	else
 		return; /* a part of a copy, whose last record has a stamp */
+	if (!lane_rests(c->lane) && stamp && stamp - atomic_load_explicit(&k->timed, memory_order_relaxed) < TIMED_EVERY)
+		return;
 	atomic_store_explicit(&k->when, ticks(), memory_order_relaxed);
+	atomic_store_explicit(&k->timed, stamp, memory_order_relaxed);
 }
 
 /* The stream first: what is counted after that, this end takes for not done. */
@@ -184,9 +190,8 @@ static void look_at(struct rgpu_obj *stream, void *arg)
 	struct known *k = stream->data;
 	struct latest *l = arg;
 
-	if (k && stream->context == l->context && !(stream->field[0] & CU_STREAM_NON_BLOCKING) &&
-	    atomic_load(&k->last) > l->stamp)
-		l->stamp = atomic_load(&k->last);
+	if (k && stream->context == l->context && !(stream->field[0] & CU_STREAM_NON_BLOCKING) && tally_most(&k->last) > l->stamp)
+		l->stamp = tally_most(&k->last);
 }
 
 /* The last work of any stream that takes part in the legacy stream's order. */
@@ -219,7 +224,7 @@ enum known_state known_look(const struct rgpu_call *c, const struct known_point 
 	if (!k)
 		return KNOWN_ASK;
 	pthread_mutex_lock(&lock);
-	last = atomic_load(&k->last);
+	last = tally_most(&k->last);
 	if (is_done(x, k, now, last)) {
 		watch_end(&k->watch);
 		s = KNOWN_DONE;

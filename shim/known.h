@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "shim/call.h"
+#include "shim/tally.h"
 
 /*
  * Law 5. A stream's position is a stamp: of the last record that gave it work, and up to which a wait has seen it done. What a
@@ -22,9 +23,10 @@ struct known_point {
 };
 
 struct known {
-	_Atomic uint64_t last;	 /* of the last record that gave it work */
+	struct tally last;	 /* of the last record that gave it work */
 	_Atomic uint64_t fences; /* calls that gave it work and have no stamp, counted */
-	_Atomic uint64_t when;	 /* the last work was given: ticks of the processor's clock */
+	_Atomic uint64_t when;	 /* the last work was given: ticks of the processor's clock, */
+	_Atomic uint64_t timed;	 /* looked at with the record of this stamp */
 	/* Under a lock of known.c: */
 	uint64_t idle;	  /* all up to this stamp is done */
 	uint64_t settled; /* of the fences */

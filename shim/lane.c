@@ -28,6 +28,7 @@ int lane_open(struct rgpu_lane *l)
 	if (r)
 		return session_error(l->session, CUDA_ERROR_DEVICE_UNAVAILABLE, "no channel for this thread");
 	l->sq_tail = l->ch.a->sq_tail;
+	l->sq_head = load_acquire(&l->ch.p->sq_head);
 	l->cq_head = l->cq_kicked = l->ch.a->cq_head;
 	/* Directly, this thread itself is who receives: there is nothing to look at before. */
 	l->spin_max =
@@ -110,7 +111,8 @@ static bool have_acked(struct rgpu_lane *l, const void *arg)
 
 static bool have_room(struct rgpu_lane *l, const void *arg)
 {
-	return l->ch.sq_size - (l->sq_tail - load_acquire(&l->ch.p->sq_head)) >= *(const uint32_t *)arg;
+	l->sq_head = load_acquire(&l->ch.p->sq_head);
+	return l->ch.sq_size - (l->sq_tail - l->sq_head) >= *(const uint32_t *)arg;
 }
 
 /* Returns when @cond may hold. Replies are taken meanwhile, so that neither side waits for the other's ring. */
@@ -167,7 +169,7 @@ struct rgpu_rec *lane_begin(struct rgpu_lane *l, uint16_t op, uint8_t flags, uns
 	if (len > l->ch.sq_size - off)
 		pad = l->ch.sq_size - off;
 	need = pad + len;
-	while (!have_room(l, &need)) {
+	while (l->ch.sq_size - (l->sq_tail - l->sq_head) < need && !have_room(l, &need)) {
 		*err = drain(l);
 		if (!*err)
 			*err = wait_for(l, have_room, &need);
@@ -217,9 +219,14 @@ uint64_t lane_publish(struct rgpu_lane *l, struct rgpu_rec *rec, bool place)
 		l->bulk = l->seq;
 	l->sq_tail += rec->len;
 	store_release(&l->ch.a->sq_tail, l->sq_tail);
+	return l->seq;
+}
+
+void lane_kick(struct rgpu_lane *l)
+{
+	atomic_signal_fence(memory_order_seq_cst);
 	l->busy = false;
 	kick(l);
-	return l->seq;
 }
 
 void lane_expect(struct rgpu_lane *l, struct fence *f)

@@ -24,13 +24,6 @@ struct launch {
 	size_t packed_bytes;
 };
 
-static int device_limit(const struct device *d, CUdevice_attribute a, int otherwise)
-{
-	int v = device_attribute(d, a);
-
-	return v > 0 ? v : otherwise;
-}
-
 /*
  * Whether all blocks of a cooperative or a cluster launch fit at once is the device's to say, and CUDA says it at the
  * call: such a launch waits for its answer.
@@ -49,27 +42,21 @@ static bool asks_device(const struct launch *l, const struct func *f)
 /* What CUDA refuses at the call: else the answer would come with a later one (law 3). */
 static int check_shape(const struct device *d, const struct func *f, const CUlaunchConfig *g)
 {
-	uint64_t threads = (uint64_t)g->blockDimX * g->blockDimY * g->blockDimZ, regs;
-	int64_t shared = (int64_t)f->attrs[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] + g->sharedMemBytes, room;
+	uint64_t threads = (uint64_t)g->blockDimX * g->blockDimY * g->blockDimZ;
+	int64_t shared = (int64_t)f->attrs[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] + g->sharedMemBytes;
+	const struct launch_limits *max = &d->launch;
 
-	if (!g->gridDimX || !g->gridDimY || !g->gridDimZ || !g->blockDimX || !g->blockDimY || !g->blockDimZ)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (g->gridDimX > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
-	    g->gridDimY > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
-	    g->gridDimZ > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535) ||
-	    g->blockDimX > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
-	    g->blockDimY > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
-	    g->blockDimZ > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
-	    threads > (unsigned)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
+	/* 0 becomes the largest number. */
+	if (g->gridDimX - 1 >= max->grid[0] || g->gridDimY - 1 >= max->grid[1] || g->gridDimZ - 1 >= max->grid[2] ||
+	    g->blockDimX - 1 >= max->block[0] || g->blockDimY - 1 >= max->block[1] || g->blockDimZ - 1 >= max->block[2] ||
+	    threads > max->threads)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* 48 KiB for all, more for kernels that were allowed more. */
-	room = device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10);
 	if (g->sharedMemBytes > INT32_MAX ||
-	    (shared > room && (int64_t)g->sharedMemBytes > f->attrs[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]))
+	    (shared > max->shared && (int64_t)g->sharedMemBytes > f->attrs[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Too many threads for the registers is one thing, more than the kernel's launch bounds another. */
-	regs = f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 ? f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] * threads : 0;
-	if (regs > (uint64_t)device_limit(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, INT32_MAX))
+	if (f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 && f->attrs[CU_FUNC_ATTRIBUTE_NUM_REGS] * threads > max->registers)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	if (f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] > 0 &&
 	    threads > (unsigned)f->attrs[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
@@ -170,8 +157,20 @@ static void pack(const struct launch *l, const struct func *f, uint8_t *at)
 		memcpy(at, l->packed, f->param_bytes);
 		return;
 	}
-	for (uint32_t i = 0; i < f->nparams; i++)
-		memcpy(at + f->params[i].offset, l->params[i], f->params[i].bytes);
+	/* Holes between parameters carry no bytes of the ring's past. */
+	if (f->holes)
+		memset(at, 0, f->param_bytes);
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		const struct rgpu_func_param p = f->params[i];
+
+		/* Most are one of these two, which need no call. */
+		if (p.bytes == 8)
+			memcpy(at + p.offset, l->params[i], 8);
+		else if (p.bytes == 4)
+			memcpy(at + p.offset, l->params[i], 4);
+		else
+			memcpy(at + p.offset, l->params[i], p.bytes);
+	}
 }
 
 int launch_check(const struct device *d, const void *handle, const CUlaunchConfig *cfg)
@@ -191,8 +190,11 @@ int launch_check(const struct device *d, const void *handle, const CUlaunchConfi
 /* Page-locked memory that the kernel is given. */
 static int reach_params(const struct rgpu_call *c, const struct launch *l, const struct func *f)
 {
-	int r = l->extra ? pinned_reached(c, l->packed, f->param_bytes) : 0;
+	int r;
 
+	if (!pinned_may_reach())
+		return 0;
+	r = l->extra ? pinned_reached(c, l->packed, f->param_bytes) : 0;
 	for (uint32_t i = 0; i < f->nparams && !l->extra && !r; i++)
 		r = pinned_reached(c, l->params[i], f->params[i].bytes);
 	return r;
@@ -266,9 +268,8 @@ static int launch(struct launch *l, const void *handle)
 		.nattrs = l->cfg.numAttrs,
 		.param_bytes = f->param_bytes,
 	};
-	memcpy(b + 1, attrs, nattrs);
-	/* Holes between parameters carry no bytes of the ring's past. */
-	memset((uint8_t *)(b + 1) + nattrs, 0, f->param_bytes);
+	if (nattrs)
+		memcpy(b + 1, attrs, nattrs);
 	pack(l, f, (uint8_t *)(b + 1) + nattrs);
 	record_events(l);
 	r = fence ? rgpu_fence(&c, NULL, 0) : rgpu_send(&c);

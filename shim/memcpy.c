@@ -114,8 +114,8 @@ static int peer(CUdeviceptr dst, CUcontext dctx, CUdeviceptr src, CUcontext sctx
 	c.op = OP_D2D_PEER;
 	r = rpc_D2D_PEER(&c, dst, wd, src, ws, bytes, stream);
 	/* Both devices are at work now. */
-	heap_busy(ctx_of(dobj)->device, atomic_load(&c.session->counter));
-	heap_busy(ctx_of(sobj)->device, atomic_load(&c.session->counter));
+	heap_busy(ctx_of(dobj)->device, c.lane, atomic_load(&c.session->counter));
+	heap_busy(ctx_of(sobj)->device, c.lane, atomic_load(&c.session->counter));
 	return r;
 }
 

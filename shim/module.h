@@ -3,6 +3,7 @@
 #ifndef RGPU_SHIM_MODULE_H
 #define RGPU_SHIM_MODULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "api/module_table.h"
 #include "shim/call.h"
@@ -14,6 +15,7 @@ struct func {
 	uint32_t index; /* in the module, as the server counts */
 	const char *name;
 	uint32_t nparams, param_bytes; /* bytes of the packed parameters */
+	bool holes;		       /* between them */
 	const struct rgpu_func_param *params;
 	int32_t attrs[RGPU_FUNC_ATTRS];
 	bool own_cluster;		    /* compiled for clusters of one shape */

@@ -341,6 +341,7 @@ static int build(struct module *m, const struct table *t)
 		for (uint32_t k = 0; k < e.nparams; k++) {
 			if (param[k].offset > 1u << 16 || param[k].bytes > 1u << 16)
 				return CUDA_ERROR_UNKNOWN;
+			f->holes |= param[k].offset != f->param_bytes;
 			if (param[k].offset + param[k].bytes > f->param_bytes)
 				f->param_bytes = param[k].offset + param[k].bytes;
 		}

@@ -103,7 +103,7 @@ struct block *ordered_take(struct device *d, struct rgpu_obj *context, uint64_t 
 void ordered_give(struct block *b, struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
 {
 	struct order *o;
-	bool idle = !atomic_load(&ctx_of(context)->device->heap.busy);
+	bool idle = !tally_most(&ctx_of(context)->device->heap.busy);
 
 	if (!idle) {
 		pthread_mutex_lock(&lock);

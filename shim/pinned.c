@@ -15,7 +15,7 @@
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
-static atomic_uint nunreached; /* ranges of the window that no kernel has been given yet */
+atomic_uint pinned_unreached;
 static atomic_uint npending;   /* ranges with a pending copy: usually 0, and then nobody looks */
 
 bool pinned_find(const void *p, struct pinned *out)
@@ -88,7 +88,7 @@ int sync_devices(struct rgpu_session *s)
 
 	for (unsigned i = 0; i < process_get()->ndevices; i++) {
 		struct device *d = process_get()->devices[i];
-		int e = d->session == s && atomic_load(&d->heap.busy) ? ctx_sync_device(d) : 0;
+		int e = d->session == s && tally_most(&d->heap.busy) ? ctx_sync_device(d) : 0;
 
 		r = r ? r : e;
 	}
@@ -167,7 +167,7 @@ static void into_window(struct pinned *m)
 		return;
 	m->range.start = at;
 	m->in_window = true;
-	atomic_fetch_add(&nunreached, 1);
+	atomic_fetch_add(&pinned_unreached, 1);
 }
 
 /* Nothing is sent from there or received there any more. */
@@ -240,7 +240,7 @@ static struct pinned *take(const void *p, bool registered)
 		if (m->pending_stamp)
 			atomic_fetch_sub(&npending, 1);
 		if (m->in_window && !m->mirror)
-			atomic_fetch_sub(&nunreached, 1);
+			atomic_fetch_sub(&pinned_unreached, 1);
 	}
 	pthread_rwlock_unlock(&lock);
 	return m;
@@ -316,7 +316,7 @@ static int mirror(const struct rgpu_call *c, void *p, uint64_t *addr)
 		} else {
 			r = shared_mirror(ctx_of(c->context)->device, c->context, (void *)m->range.start, m->range.bytes,
 					  m->flags, &m->mirror);
-			atomic_fetch_sub(&nunreached, !r && m->in_window);
+			atomic_fetch_sub(&pinned_unreached, !r && m->in_window);
 		}
 		*addr = m->mirror + ((uint64_t)p - m->range.start);
 	}
@@ -328,7 +328,7 @@ int pinned_reached(const struct rgpu_call *c, const void *data, size_t bytes)
 {
 	int r = 0;
 
-	if (!atomic_load_explicit(&nunreached, memory_order_relaxed))
+	if (!pinned_may_reach())
 		return 0;
 	for (size_t i = 0; i + sizeof(uint64_t) <= bytes && !r; i += sizeof(uint64_t)) {
 		struct pinned m;

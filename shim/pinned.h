@@ -38,6 +38,12 @@ bool pinned_twin(const void *p, uint64_t bytes, uint64_t *dev);
  * being told. Memory that only copies use has none, and costs none of the comparing.
  */
 int pinned_reached(const struct rgpu_call *c, const void *data, size_t bytes);
+extern atomic_uint pinned_unreached; /* allocations that no kernel has been given yet */
+static inline bool pinned_may_reach(void)
+{
+	return atomic_load_explicit(&pinned_unreached, memory_order_relaxed);
+}
+
 /* The call's record, which was sent, is a copy to here on that stream. */
 void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire);
 /* Bytes at @p are about to be read by @call: waits for copies to here that are still on their way. A CUresult. */

@@ -19,8 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* initialising */
 static struct process process;
-/* 1 in a process that called cuInit with success. A page of its own, which fork() gives the child as zeroes. */
-static uint32_t *alive;
+uint32_t *process_alive;
 
 static atomic_bool exiting;
 
@@ -37,13 +36,6 @@ bool process_exiting(void)
 struct process *process_get(void)
 {
 	return &process;
-}
-
-int process_ready(void)
-{
-	uint32_t *word = __atomic_load_n(&alive, __ATOMIC_ACQUIRE);
-
-	return word && *word ? 0 : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 struct device *device_find(int ordinal)
@@ -127,6 +119,7 @@ static struct device *device_new(struct rgpu_session *s, const struct rgpu_devic
 		free(d);
 		return NULL;
 	}
+	device_answer(d);
 	d->ordinal = ordinal;
 	d->session = s;
 	d->index = s->ndevices;
@@ -202,8 +195,8 @@ int process_init(void)
 	int r = 0;
 
 	pthread_mutex_lock(&lock);
-	if (alive) {
-		r = *alive ? 0 : CUDA_ERROR_NOT_INITIALIZED; /* a forked child */
+	if (process_alive) {
+		r = *process_alive ? 0 : CUDA_ERROR_NOT_INITIALIZED; /* a forked child */
 		goto out;
 	}
 	rgpu_log_init("rgpu", RGPU_LOG_NOTE);
@@ -222,7 +215,7 @@ int process_init(void)
 	}
 	*word = 1;
 	atexit(note_exit);
-	__atomic_store_n(&alive, word, __ATOMIC_RELEASE);
+	__atomic_store_n(&process_alive, word, __ATOMIC_RELEASE);
 out:
 	pthread_mutex_unlock(&lock);
 	return r;

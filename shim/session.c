@@ -10,7 +10,6 @@
 #include "lib/log.h"
 #include "rgpu_rpc.h"
 #include "shim/cuda_api.h"
-#include "shim/thread.h"
 
 extern char **environ;
 
@@ -121,14 +120,10 @@ static struct rgpu_lane *from_pool(struct rgpu_session *s)
 	return l;
 }
 
-struct rgpu_lane *session_lane(struct rgpu_session *s, int *err)
+struct rgpu_lane *session_lane_first(struct rgpu_session *s, int *err)
 {
-	struct thread *t = thread_get();
-	struct rgpu_lane *l = t->lane;
+	struct rgpu_lane *l = from_pool(s);
 
-	if (l)
-		return l;
-	l = from_pool(s);
 	if (!l) {
 		l = calloc(1, sizeof(*l));
 		if (!l) {
@@ -143,7 +138,7 @@ struct rgpu_lane *session_lane(struct rgpu_session *s, int *err)
 		}
 	}
 	l->own = name_own();
-	t->lane = l;
+	thread_get()->lane = l;
 	return l;
 }
 
@@ -167,12 +162,6 @@ void session_lane_back(struct rgpu_lane *l)
 	l->next = s->pool;
 	s->pool = l;
 	pthread_mutex_unlock(&s->lock);
-}
-
-bool session_dead(struct rgpu_session *s)
-{
-	return atomic_load_explicit(&s->failed, memory_order_relaxed) ||
-	       (s->kpage && __atomic_load_n(&s->kpage->state, __ATOMIC_ACQUIRE) == RGPU_SESSION_FAILED);
 }
 
 int session_fail(struct rgpu_session *s, const char *why)

@@ -11,6 +11,7 @@
 #include "shim/cuda_api.h"
 #include "shim/heap.h"
 #include "shim/lane.h"
+#include "shim/thread.h"
 #include "shim/transport.h"
 
 #define RGPU_DEVICES_MAX 64
@@ -44,6 +45,12 @@ struct meminfo {
 #define RGPU_IMAGE_PTX 1u
 #define RGPU_IMAGE_ELF 2u
 
+/* What a launch may have, each thing by itself. */
+struct launch_limits {
+	unsigned grid[3], block[3];
+	unsigned threads, shared, registers; /* of a block */
+};
+
 /* A CUdevice. Never freed. */
 struct device {
 	int ordinal; /* the program's, after CUDA_VISIBLE_DEVICES */
@@ -51,6 +58,8 @@ struct device {
 	unsigned index;	       /* in the session */
 	unsigned server_index; /* in the server's list: column of P2P tables */
 	struct rgpu_props props;
+	int attrs[RGPU_PROPS_ATTRS]; /* what programs are told of it */
+	struct launch_limits launch;
 	struct heap heap;
 	struct meminfo meminfo;
 	pthread_mutex_t lock;	  /* the primary context: primary, retained, flags */
@@ -68,24 +77,51 @@ struct process {
 
 /* cuInit's work, once: finds the devices. A CUresult. */
 int process_init(void);
+
+/* 1 in a process that called cuInit with success: a page of its own, which fork() gives the child as zeroes. NULL before. */
+extern uint32_t *process_alive;
+
 /* NOT_INITIALIZED before cuInit and in a forked child; else 0. */
-int process_ready(void);
+static inline int process_ready(void)
+{
+	uint32_t *word = __atomic_load_n(&process_alive, __ATOMIC_ACQUIRE);
+
+	return word && *word ? 0 : CUDA_ERROR_NOT_INITIALIZED;
+}
+
 bool process_exiting(void);						 /* exit() was called */
 struct process *process_get(void);					 /* after process_ready() */
 struct device *device_find(int ordinal);				 /* NULL: none */
-int device_attribute(const struct device *d, CUdevice_attribute attrib); /* RGPU_PROPS_NONE: the driver does not know it */
+void device_answer(struct device *d);					 /* fills in attrs and launch, from props */
+
+/* RGPU_PROPS_NONE: the driver does not know it. */
+static inline int device_attribute(const struct device *d, CUdevice_attribute attrib)
+{
+	return (unsigned)attrib < RGPU_PROPS_ATTRS ? d->attrs[attrib] : RGPU_PROPS_NONE;
+}
 
 /* Starts the session when it has none yet and opens its window. A CUresult. */
 int session_start(struct rgpu_session *s);
+struct rgpu_lane *session_lane_first(struct rgpu_session *s, int *err);
 /* This thread's lane. NULL: *err. */
-struct rgpu_lane *session_lane(struct rgpu_session *s, int *err);
+static inline struct rgpu_lane *session_lane(struct rgpu_session *s, int *err)
+{
+	struct rgpu_lane *l = thread_get()->lane;
+
+	return __builtin_expect(l != NULL, 1) ? l : session_lane_first(s, err);
+}
 
 void session_lane_back(struct rgpu_lane *l); /* its thread ended */
 
 /* For our libnvrtc and libnvJitLink: whether the server's driver runs PTX and no machine code. Starts the session. */
 RGPU_PRIVATE_API int rgpuTakesPtxOnly(void);
 
-bool session_dead(struct rgpu_session *s);
+static inline bool session_dead(const struct rgpu_session *s)
+{
+	return atomic_load_explicit(&s->failed, memory_order_relaxed) ||
+	       (s->kpage && __atomic_load_n(&s->kpage->state, __ATOMIC_ACQUIRE) == RGPU_SESSION_FAILED);
+}
+
 /* The session is over for good: says why once (@why, or what the transport knows), and gives the CUresult for it. */
 int session_fail(struct rgpu_session *s, const char *why);
 /* One line with what failed and the transport's reason; gives @status back. */

@@ -7,7 +7,7 @@
 #include "shim/session.h"
 
 static __thread struct thread self;
-static __thread bool watched;
+__thread struct thread *thread_known __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -16,7 +16,7 @@ static void ended(void *arg)
 	struct thread *t = arg;
 
 	/* A later destructor of the program may call CUDA again: then all of this begins anew. */
-	watched = false;
+	thread_known = NULL;
 	if (t->lane)
 		session_lane_back(t->lane);
 	t->lane = NULL;
@@ -33,19 +33,10 @@ static void make_key(void)
 	pthread_key_create(&key, ended);
 }
 
-struct thread *thread_get(void)
+struct thread *thread_begin(void)
 {
-	if (__builtin_expect(!watched, 0)) {
-		pthread_once(&once, make_key);
-		pthread_setspecific(key, &self);
-		watched = true;
-	}
+	pthread_once(&once, make_key);
+	pthread_setspecific(key, &self);
+	thread_known = &self;
 	return &self;
-}
-
-uint64_t thread_context(void)
-{
-	struct thread *t = &self;
-
-	return t->depth ? t->stack[t->depth - 1] : 0;
 }

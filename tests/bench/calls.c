@@ -55,6 +55,24 @@ static long round_trips(void)
 	return count ? count(NULL) : -1;
 }
 
+/* So many find room in an empty ring: none waits for those before it. */
+#define BURST 1000
+
+static void bursts(void)
+{
+	double issue = 1e9, t0;
+
+	for (int r = 0; r < 10 * tries; r++) {
+		t0 = now();
+		for (int i = 0; i < BURST; i++)
+			launch();
+		issue = least(issue, now() - t0);
+		DR(cuStreamSynchronize(stream));
+	}
+	printf("launch_burst %.4f\n", issue / BURST * 1e6);
+}
+
+/* More than fit: then each waits until those long before it have crossed. */
 static void launches(int n)
 {
 	double issue = 1e9, complete = 1e9, t0, t1;
@@ -278,6 +296,7 @@ int main(int argc, char **argv)
 	DR(cuMemAlloc(&a, room));
 	DR(cuMemAlloc(&b, 4096));
 	printf("start %.3f\n", (now() - t0) * 1e6);
+	bursts();
 	launches(nlaunch);
 	small_calls(ncalls);
 	allocations(200);
