@@ -79,6 +79,10 @@ $(B)/tests/api-twin: tests/api/twin.c $(B)/lib/twin.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
+$(B)/tests/api-tally: tests/api/tally.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
+
 $(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
 	@mkdir -p $(@D)
 	install -m 0755 $< $@
@@ -86,4 +90,4 @@ $(B)/tests/api-%: tests/api/%.py $(wildcard api/*) | $(B)/lib/libcuda.so.1
 $(B)/tests/api-exports: | $(patsubst %,$(B)/lib/%,libcublas.so.13 libcudart.so.13 libcudart.so.12)
 $(B)/tests/api-coverage: | $(CUDART)/stubs.c $(NVML)/refused.c
 
-UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap twin generator exports coverage)
+UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap tally twin generator exports coverage)
