@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* shim/tally.h: what threads count and raise at once is all there, whoever came first, and settling takes nothing that came later. */
+/* shim/tally.h: what threads count and raise at once is all there, and settling takes nothing that came later. */
 #include "shim/tally.h"
 
 #include <pthread.h>
