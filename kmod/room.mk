@@ -36,7 +36,7 @@ $(B)/tests/kcov.so: tests/vm/kcov.c
 .PHONY: kmod-kasan kmod-kcsan
 kmod-kasan kmod-kcsan: kmod-%: $(KMOD_TESTS) $(B)/tests/kcov.so guest-lists
 	scripts/debug-kernel $*
-	$(MAKE) --no-print-directory kmod KDIR="$$(scripts/setup --kernel 6.1-$* kdir)" KMOD_FLAGS=KCFLAGS=-g
+	$(MAKE) --no-print-directory kmod KDIR="$$(scripts/setup --kernel 6.1-$* kdir)" KMOD_FLAGS="KCFLAGS='-g -ftrivial-auto-var-init=pattern'"
 	@printf '%s\n' $(B)/tests/kmod/fuzz $(B)/tests/kmod/stress >$(B)/tests/kmod-random.list
 
 LONG += kmod-kasan-suite kmod-kasan-fuzz kmod-kcsan-suite

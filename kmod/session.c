@@ -435,7 +435,7 @@ int rgpu_session_join(struct rgpu_session *ses, struct rgpu_file *rf, u32 *index
 	struct rgpu_request *req = NULL;
 	bool known = false;
 	u32 i = 0;
-	int err;
+	int err = 0;
 
 	/* Not a mutex: who waits for one cannot be frozen, and the one he waits for may be frozen already. */
 	if (wait_on_bit_lock(&ses->joining, 0, TASK_KILLABLE | TASK_FREEZABLE))
