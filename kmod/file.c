@@ -176,6 +176,10 @@ static long rgpu_ioc_session_start(struct rgpu_file *rf, unsigned long arg)
 	if (err)
 		goto out;
 	err = rgpu_session_start(rf, req, &ses);
+	if (err == -ERESTARTNOINTR) {
+		rgpu_file_end(rf, NULL);
+		goto out;
+	}
 	fault = rgpu_file_answer(req, s.data, &s.data_len);
 	if (ses) {
 		memcpy(s.sid, ses->sid, sizeof(s.sid));

@@ -346,6 +346,9 @@ static struct rgpu_session *rgpu_session_new(struct rgpu_file *rf)
 	ses->mn.ops = &rgpu_session_mn_ops;
 	err = mmu_notifier_register(&ses->mn, ses->mm);
 	if (err) {
+		/* EINTR comes with handled signals too. Nothing has happened yet: the call begins anew after them. */
+		if (err == -EINTR)
+			err = -ERESTARTNOINTR;
 		rgpu_mem_put(ses->kmem);
 		goto fail;
 	}
@@ -379,7 +382,7 @@ static int rgpu_session_insert(struct rgpu_session *ses)
 /*
  * Makes a session for the calling process and asks the proxy for it with @req, which the caller prepared and whose answer he
  * reads. 0: *@out is the file's reference, to be put with rgpu_session_close(). Else nothing is left of it here, and the proxy
- * hears GONE if it may have done something.
+ * hears GONE if it may have done something. ERESTARTNOINTR: the system call is to begin anew, with the argument as it is.
  */
 int rgpu_session_start(struct rgpu_file *rf, struct rgpu_request *req, struct rgpu_session **out)
 {
