@@ -205,7 +205,7 @@ static int rgpu_nl_pull(struct sk_buff *skb, struct genl_info *info)
 		err = genlmsg_reply(msg, info);
 	}
 	if (err)
-		rgpu_relay_unpull(req);
+		rgpu_relay_unpull(NETLINK_CB(skb).sk, req);
 	rgpu_request_put(req);
 	return err;
 }

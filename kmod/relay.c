@@ -255,11 +255,11 @@ struct rgpu_request *rgpu_relay_pull(struct sock *sk)
 	return req;
 }
 
-/* Puts back what could not be sent, unless it was finished or put back by the proxy's end meanwhile. */
-void rgpu_relay_unpull(struct rgpu_request *req)
+/* Puts back what could not be sent to @sk, unless it was finished or put back by that proxy's end (and is a successor's) meanwhile. */
+void rgpu_relay_unpull(struct sock *sk, struct rgpu_request *req)
 {
 	mutex_lock(&rgpu_proxy.lock);
-	if (req->state == RGPU_REQ_DELIVERED) {
+	if (rgpu_proxy.registered && rgpu_proxy.sk == sk && req->state == RGPU_REQ_DELIVERED) {
 		WRITE_ONCE(req->state, RGPU_REQ_PENDING);
 		list_move(&req->node, &rgpu_proxy.pending);
 	}

@@ -336,7 +336,7 @@ void rgpu_relay_kick(void);
 void rgpu_relay_replay(void);
 bool rgpu_relay_ready(void);
 struct rgpu_request *rgpu_relay_pull(struct sock *sk);
-void rgpu_relay_unpull(struct rgpu_request *req);
+void rgpu_relay_unpull(struct sock *sk, struct rgpu_request *req);
 int rgpu_relay_reply(struct sock *sk, u64 id, int status, const void *data, u32 len);
 
 /* ctl.c */
