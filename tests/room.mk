@@ -184,14 +184,17 @@ bench-softgpu: $(BENCH)/softgpu $(BENCH)/softgpu.ptx
 	$^
 
 # The fault suite at full size. The guest is slow where it is emulated: a proxy's death and its successor take it some seconds.
-LONG += link-faults link-kills link-cuts link-hostile
-.PHONY: long-link-faults long-link-kills long-link-cuts long-link-hostile
+LINK_KILLS := $(addprefix link-kills-,1 2 3 4)
+LONG += link-faults $(LINK_KILLS) link-cuts link-hostile
+.PHONY: long-link-faults $(addprefix long-,$(LINK_KILLS)) long-link-cuts long-link-hostile
 long-link-hostile: all
 	B=$(B) RGPU_TEST_TRANSPORT=direct RGPU_HOSTILE_SECS=120 prove --failures --comments tests/e2e/hostile.t
 long-link-faults: all
 	B=$(B) RGPU_TEST_TRANSPORT=direct RGPU_FAULT_CUTS=10000 RGPU_FAULT_HOLE=30 prove --failures --comments tests/e2e/faults.t
-long-link-kills: all modules
-	scripts/vm run --time-limit 3500 --name long-link-kills --env RGPU_TEST_TRANSPORT=kmod --env RGPU_FAULT_KILLS=200 -- tests/e2e/faults.t
+# 200 kills in all, a seed for each shard.
+$(addprefix long-,$(LINK_KILLS)): long-link-kills-%: all modules
+	scripts/vm run --time-limit 3500 --name long-link-kills-$* --env RGPU_TEST_TRANSPORT=kmod --env RGPU_FAULT_KILLS=50 \
+		--env RGPU_FAULT_SEED=$* -- tests/e2e/faults.t
 long-link-cuts: $(B)/tests/relay_cut
 	RGPU_CUT_RUNS=100 $(B)/tests/relay_cut
 

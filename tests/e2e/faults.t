@@ -3,10 +3,11 @@
 # The link breaks in every way that we know of while a program works: it ends bit-identical, or with an error that names the cause.
 #
 # make check has a small part; RGPU_FAULT_CUTS, RGPU_FAULT_HOLE (seconds), RGPU_FAULT_KILLS and RGPU_FAULT_SEED make it as large as the shards
-# link-faults and link-kills of check-long.
+# link-faults and link-kills-N of check-long.
 . tests/e2e/lib.sh
 CUTS=${RGPU_FAULT_CUTS:-80} HOLE=${RGPU_FAULT_HOLE:-2} KILLS=${RGPU_FAULT_KILLS:-4} SEED=${RGPU_FAULT_SEED:-$RANDOM}
 LIMIT=3000
+RANDOM=$SEED
 echo "# seed $SEED"
 
 # begin NAME CMD …: CMD works until `finish NAME` closes its input.
