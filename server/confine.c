@@ -39,6 +39,8 @@ static const char *const denied[] = {
 	"tkill",
 	"rt_sigqueueinfo",
 	"rt_tgsigqueueinfo",
+	"setsid", /* its process group is how it is ended, with what it has started */
+	"setpgid",
 	"migrate_pages",
 	"move_pages",
 	/* Mounts and roots. */

@@ -59,7 +59,7 @@ struct listener {
 	/* At most one line a second about strangers. */
 	int64_t refused_at;
 	unsigned refused;
-	/* For poll(): the three above, guests, sessions. */
+	/* For poll(): the three above, guests, two for each session. */
 	struct pollfd *fds;
 	struct ses **watched;
 };
@@ -386,7 +386,7 @@ static int loop(struct listener *l)
 						   .events = l->guest[i].link ? rgpu_link_events(l->guest[i].link) : POLLIN};
 		rgpu_notify_watchdog();
 		nses = registry_watch(&l->registry, p + 3 + GUESTS_MAX, l->watched, l->registry.most);
-		if (poll(p, 3 + GUESTS_MAX + nses, 1000) < 0) {
+		if (poll(p, 3 + GUESTS_MAX + 2 * nses, 1000) < 0) {
 			if (errno != EINTR)
 				rgpu_err("poll: %s", strerror(errno));
 			while (nses)
@@ -394,7 +394,9 @@ static int loop(struct listener *l)
 			continue;
 		}
 		for (unsigned i = 0; i < nses; i++) {
-			if (p[3 + GUESTS_MAX + i].revents)
+			const struct pollfd *worker = p + 3 + GUESTS_MAX + 2 * i;
+
+			if (worker[0].revents || worker[1].revents)
 				registry_gone(&l->registry, l->watched[i]);
 			registry_put(l->watched[i]);
 		}
@@ -560,7 +562,7 @@ static int begin(struct listener *l)
 	}
 	registry_init(&l->registry, l->opts, &l->devices, dir, l->wake_fd);
 	registry_adopt(&l->registry);
-	l->fds = calloc(3 + GUESTS_MAX + l->registry.most, sizeof(*l->fds));
+	l->fds = calloc(3 + GUESTS_MAX + 2 * l->registry.most, sizeof(*l->fds));
 	l->watched = calloc(l->registry.most, sizeof(*l->watched));
 	if (!l->fds || !l->watched) {
 		rgpu_err("out of memory");

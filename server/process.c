@@ -52,15 +52,24 @@ static int listen_on(const char *path)
 	return fd;
 }
 
-static void answer(int sock, struct wmsg *m, int err, const char *text)
+static int answer(int sock, struct wmsg *m, int err, const char *text)
 {
 	m->type = W_RESULT;
 	m->err = err;
 	snprintf(m->text, sizeof(m->text), "%s", text);
-	wmsg_send(sock, m, -1);
+	return wmsg_send(sock, m, -1);
 }
 
-static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
+/* A driver takes its time. If the listener is gone meanwhile, nobody knows of us, and the client asks the next one for a worker.
+ */
+static bool is_awaited(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) >= 0 && !p.revents;
+}
+
+static int open_session(int fd, const struct wmsg *m, char why[RGPU_WHY_MAX])
 {
 	struct worker_times t = worker_times_default;
 	struct rgpu_start start = {
@@ -94,6 +103,8 @@ static int open_session(const struct wmsg *m, char why[RGPU_WHY_MAX])
 	err = srv_driver_load(m->open.driver, *m->open.blas ? m->open.blas : NULL, why, RGPU_WHY_MAX);
 	if (err)
 		return err;
+	if (!is_awaited(fd))
+		return rgpu_why(why, -EPIPE, "the listener is gone");
 	me.listen_fd = listen_on(m->open.socket);
 	if (me.listen_fd < 0)
 		return rgpu_why(why, me.listen_fd, "cannot listen on %s: %s", m->open.socket, strerror(-me.listen_fd));
@@ -279,9 +290,12 @@ _Noreturn void worker_process(int fd)
 		_exit(2);
 	}
 	rgpu_log_init("rgpu-worker", m.open.verbose ? RGPU_LOG_INFO : RGPU_LOG_NOTE);
-	err = open_session(&m, why);
+	err = open_session(fd, &m, why);
 	m.ident = me.ident;
-	answer(fd, &m, -err, why);
+	if (answer(fd, &m, -err, why) && !err) {
+		unlink(me.socket);
+		err = -EPIPE;
+	}
 	if (err)
 		_exit(1);
 	me.callers[0] = fd;

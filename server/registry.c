@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* The listener's view of the sessions: their workers, who may speak for them, and what became of those that are gone. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 #define OPEN_MS	 60000 /* a worker loads its driver */
 #define JOIN_MS	 60000
 #define BURIAL_S 20 /* a dead worker's cause is waited for */
+#define NO_SLOT	 UINT_MAX
 
 void registry_hex(char out[33], const uint8_t sid[RGPU_SID_LEN])
 {
@@ -57,7 +60,9 @@ void registry_init(struct registry *r, const struct server_opts *o, const struct
 	r->most = o->max_sessions;
 	snprintf(path, sizeof(path), "%s/memory", r->state_dir);
 	r->quota = quota_open(path, r->slots);
-	if (!r->quota)
+	if (r->quota)
+		r->slot_users = calloc(quota_slots(r->quota), sizeof(*r->slot_users));
+	if (!r->slot_users)
 		rgpu_err("cannot keep the account of memory in %s: %s; no session can start", path, strerror(errno));
 	if (o->cache_mib)
 		r->store = store_new((uint64_t)o->cache_mib << 20);
@@ -73,7 +78,8 @@ struct ses *registry_new(const struct registry *r, const uint8_t sid[RGPU_SID_LE
 	if (!s)
 		return NULL;
 	s->refs = 2;
-	s->sock = -1;
+	s->sock = s->pidfd = -1;
+	s->slot = NO_SLOT;
 	memcpy(s->sid, sid, RGPU_SID_LEN);
 	registry_hex(name, sid);
 	snprintf(s->path, sizeof(s->path), "%s/%s.sock", r->state_dir, name);
@@ -88,6 +94,8 @@ void registry_put(struct ses *s)
 	pthread_mutex_destroy(&s->lock);
 	if (s->sock >= 0)
 		close(s->sock);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
 	OPENSSL_cleanse(s->psk, sizeof(s->psk));
 	free(s);
 }
@@ -254,7 +262,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	int sv[2], err;
 	pid_t pid;
 
-	if (!m || !r->quota) {
+	if (!m || !r->slot_users) {
 		free(m);
 		return rgpu_why(why, -ENOMEM, "the server is out of memory, or cannot write to its state directory");
 	}
@@ -295,6 +303,7 @@ static int spawn_worker(struct registry *r, const struct asker *a, struct ses *s
 	if (err) {
 		rgpu_why(why, err, "the server cannot start a worker process: %s", strerror(-err));
 	} else {
+		s->pidfd = pidfd_open(pid, 0);
 		s->sock = sv[0];
 		s->child = true;
 		s->ident = m->ident;
@@ -399,20 +408,31 @@ static int unknown_session(struct registry *r, const uint8_t sid[RGPU_SID_LEN], 
 	return err;
 }
 
-/* The lowest slot that nobody has. registry.lock is held. */
+void registry_take_slot(struct registry *r, struct ses *s, unsigned slot)
+{
+	/* One that was taken over says that it has any. */
+	if (!r->slot_users || slot >= quota_slots(r->quota))
+		return;
+	s->slot = slot;
+	r->slot_users[slot]++;
+}
+
+void registry_drop_slot(struct registry *r, struct ses *s)
+{
+	pthread_mutex_lock(&r->lock);
+	if (s->slot != NO_SLOT && !--r->slot_users[s->slot])
+		quota_clear(r->quota, s->slot, NULL);
+	s->slot = NO_SLOT;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The lowest slot that nobody has; NO_SLOT: there is none. registry.lock is held. */
 static unsigned free_slot(const struct registry *r)
 {
-	unsigned slot = 0;
-
-	for (const struct ses *s = r->list; s;) {
-		if (s->slot != slot) {
-			s = s->next;
-			continue;
-		}
-		slot++;
-		s = r->list;
-	}
-	return slot;
+	for (unsigned slot = 0; r->slot_users && slot < r->slots; slot++)
+		if (!r->slot_users[slot])
+			return slot;
+	return NO_SLOT;
 }
 
 /* registry.lock is held. */
@@ -430,6 +450,7 @@ static int enter(struct registry *r, const struct asker *a, const struct rgpu_st
 {
 	struct client_limits limits = client_limits_of(r->opts->client, r->opts->nclients, a->key_id);
 	struct ses *fresh = registry_new(r, st->sid), *s;
+	unsigned slot;
 	int err = 0;
 
 	if (!fresh)
@@ -446,8 +467,10 @@ static int enter(struct registry *r, const struct asker *a, const struct rgpu_st
 	} else if (limits.sessions && count_of(r, a->key_id) >= limits.sessions) {
 		err = rgpu_why(why, -EUSERS, "this client has %u sessions, its limit; wait until one of its programs has ended",
 			       limits.sessions);
+	} else if ((slot = free_slot(r)) == NO_SLOT && r->slot_users) {
+		err = rgpu_why(why, -EUSERS, "the server is busy with the ends of %u sessions; try again", r->slots - r->n);
 	} else {
-		fresh->slot = free_slot(r);
+		registry_take_slot(r, fresh, slot);
 		snprintf(fresh->client, sizeof(fresh->client), "%s", a->key_id);
 		fresh->proof = a->proof;
 		fresh->cert = a->cert;
@@ -527,6 +550,7 @@ int registry_start(struct registry *r, const struct asker *a, const struct rgpu_
 			registry_bury(r, s);
 		} else {
 			registry_remember(r, s, why);
+			registry_drop_slot(r, s);
 			registry_put(s);
 		}
 	}
@@ -625,7 +649,10 @@ unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **out, 
 		if (!s->open)
 			continue;
 		s->refs++;
-		p[n] = (struct pollfd){.fd = s->sock}; /* POLLHUP alone */
+		if (p) {
+			p[2 * n] = (struct pollfd){.fd = s->sock}; /* POLLHUP alone */
+			p[2 * n + 1] = (struct pollfd){.fd = s->pidfd, .events = POLLIN};
+		}
 		out[n++] = s;
 	}
 	pthread_mutex_unlock(&r->lock);

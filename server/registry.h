@@ -28,7 +28,8 @@ struct ses {
 	pthread_mutex_t lock; /* one talks to the worker at a time; of everything below. Taken before registry.lock. */
 	enum { SES_NEW, SES_LIVE, SES_OVER } state;
 	struct wmsg_ident ident;
-	int sock;	/* set once, closed with the last reference, so that it may be used without the lock */
+	_Atomic int sock; /* set once, closed with the last reference, so that it may be used without the lock */
+	int pidfd;	  /* of the worker, −1 none: the sockets of one that died may be a child's still. As sock. */
 	uint32_t asked; /* id of the last request */
 	bool gone_said, hung_up;
 	struct usage usage;
@@ -38,7 +39,7 @@ struct ses {
 	char client[CLIENT_NAME_MAX];
 	enum proof proof;
 	struct rgpu_cert_id cert;
-	unsigned slot; /* of the account of memory */
+	unsigned slot; /* of the account of memory, until it is buried */
 	bool open;     /* its worker answers: not one that is being made */
 	uint8_t token[16];
 	int64_t token_until; /* 0: there is none */
@@ -57,8 +58,9 @@ struct registry {
 	const struct devices *devices;
 	char state_dir[STATE_DIR_MAX];
 	struct quota *quota;
+	unsigned *slot_users; /* of each slot of it; lock */
 	struct store *store; /* NULL: nothing is kept */
-	unsigned slots;
+	unsigned slots;	     /* for new sessions */
 	unsigned most; /* sessions at once: max_sessions, or those of an earlier server that let in more */
 	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
@@ -101,7 +103,8 @@ ssize_t registry_telemetry(struct registry *r, const struct asker *a, const stru
 /* A data connection's preface came: to the worker with the socket, which is closed here in any case. */
 void registry_redeem(struct registry *r, const struct rgpu_preface *p, int fd);
 
-/* For the listener's poll: a slot per session, with its reference taken. Fills at most @room; unref them afterwards. */
+/* For the listener's poll: sessions with their references taken, at most @room; unref them afterwards. In @p, unless NULL, two
+ * for each: any event of either is its worker's end. */
 unsigned registry_watch(struct registry *r, struct pollfd *p, struct ses **s, unsigned room);
 void registry_put(struct ses *s);
 /* Its worker hung up. */

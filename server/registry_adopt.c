@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -86,7 +87,8 @@ static void adopt(struct registry *r, const uint8_t sid[RGPU_SID_LEN])
 	text_printable(s->ident.comm, sizeof(s->ident.comm));
 	/* After a reload we are still its parent. */
 	s->child = !waitid(P_PID, s->ident.worker, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT);
-	s->slot = s->ident.slot;
+	s->pidfd = pidfd_open(s->ident.worker, 0);
+	registry_take_slot(r, s, s->ident.slot);
 	snprintf(s->client, sizeof(s->client), "%s", s->ident.key_id);
 	s->proof = s->ident.proof;
 	s->cert = s->ident.cert;
@@ -111,14 +113,9 @@ out:
 /* What workers that nobody buried had taken. Only sessions that were adopted have anything yet. */
 static void clear_account(struct registry *r)
 {
-	for (unsigned slot = 0; slot < quota_slots(r->quota); slot++) {
-		const struct ses *s = r->list;
-
-		while (s && s->slot != slot)
-			s = s->next;
-		if (!s)
+	for (unsigned slot = 0; r->slot_users && slot < quota_slots(r->quota); slot++)
+		if (!r->slot_users[slot])
 			quota_clear(r->quota, slot, NULL);
-	}
 }
 
 void registry_adopt(struct registry *r)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/clock.h"
@@ -13,6 +15,7 @@
 
 #define END_MS	  3000 /* for a worker to leave by itself; then it is killed */
 #define WORDS_MAX 256  /* more than its socket holds */
+#define SOON_MS	  100  /* for a question of somebody else's to be answered */
 
 static void bury_text(struct ses *s, int status, char text[252])
 {
@@ -27,14 +30,27 @@ static void bury_text(struct ses *s, int status, char text[252])
 		snprintf(text, 252, "its worker process died");
 }
 
+/*
+ * The number is still the worker's while nobody has waited for it. Of one that we adopted, init has: then it is the group's that
+ * it leaves behind, unless another process is called so by now.
+ */
+static void kill_group(const struct ses *s)
+{
+	pid_t worker = s->ident.worker;
+
+	if (s->child || !pidfd_send_signal(s->pidfd, 0, NULL, 0) || (kill(worker, 0) && errno == ESRCH))
+		kill(-worker, SIGKILL);
+}
+
 /* The worker hung up or has to go: nothing of it is left afterwards. Only the one who unlisted it comes here. */
 void registry_bury(struct registry *r, struct ses *s)
 {
 	struct wmsg m;
-	struct pollfd hup = {.fd = s->sock};
 	char text[252], sid[33];
 	int status = 0;
 
+	/* First: a child of its may be what keeps somebody waiting for its answer. */
+	kill_group(s);
 	pthread_mutex_lock(&s->lock);
 	s->state = SES_OVER;
 	/* As many as can lie there: one that was taken over may go on talking. */
@@ -47,20 +63,13 @@ void registry_bury(struct registry *r, struct ses *s)
 	/* Whoever asks after it need not wait for the driver to let go of its memory. */
 	if (s->gone_said)
 		registry_remember(r, s, s->gone.text);
-	/*
-	 * The whole group. The pid is still that worker's: an unreaped child keeps it, and one that we adopted lives
-	 * while its socket has not hung up.
-	 */
-	poll(&hup, 1, 0);
-	if (s->child || !hup.revents)
-		kill(-s->ident.worker, SIGKILL);
 	if (s->child)
 		waitpid(s->ident.worker, &status, 0);
 	unlink(s->path);
 	bury_text(s, status, text);
 	registry_remember(r, s, text);
 	registry_hex(sid, s->sid);
-	quota_clear(r->quota, s->slot, NULL);
+	registry_drop_slot(r, s);
 	rgpu_note("session end: sid %.8s %s %s from %s uid %u pid %u comm \"%s\" device %u, %lld s, %llu records (%llu fences), "
 		  "%llu bytes up, %llu down: %s",
 		  sid, registry_proof(s->ident.proof), s->ident.key_id, s->ident.from, s->ident.uid, s->ident.pid, s->ident.comm,
@@ -106,11 +115,18 @@ void registry_gone(struct registry *r, struct ses *s)
 	pthread_detach(t);
 }
 
-/* Tells a worker to end, and waits until it has hung up. The session's lock is held. */
+/* Until the worker is gone, or has hung up. */
+static void await_end(const struct ses *s, int timeout_ms)
+{
+	struct pollfd p[2] = {{.fd = s->sock}, {.fd = s->pidfd, .events = POLLIN}};
+
+	poll(p, 2, timeout_ms);
+}
+
+/* Tells a worker to end, and waits for that. The session's lock is held. */
 static void end_worker(struct ses *s, int err, const char *text)
 {
 	struct wmsg *m = calloc(1, sizeof(*m));
-	struct pollfd p = {.fd = s->sock};
 	char why[RGPU_WHY_MAX];
 
 	if (m) {
@@ -118,7 +134,7 @@ static void end_worker(struct ses *s, int err, const char *text)
 		m->err = err;
 		snprintf(m->text, sizeof(m->text), "%s", text);
 		if (!registry_ask(s, m, END_MS, why))
-			poll(&p, 1, END_MS);
+			await_end(s, END_MS);
 	}
 	free(m);
 }
@@ -181,6 +197,19 @@ void registry_revoke(struct registry *r, const char *(*refuses)(void *arg, const
 	}
 }
 
+/* Takes the session's lock: who has it, for the minute in which a worker may open a session or join a device, hears that the
+ * worker is gone. false: not by @deadline. */
+static bool interrupt(struct ses *s, int64_t deadline)
+{
+	while (rgpu_ms_left(deadline)) {
+		if (registry_lock_within(s, SOON_MS))
+			return true;
+		if (s->sock >= 0)
+			shutdown(s->sock, SHUT_RDWR);
+	}
+	return false;
+}
+
 void registry_end_all(struct registry *r, int err, const char *text)
 {
 	int64_t deadline = rgpu_deadline(END_MS);
@@ -197,21 +226,27 @@ void registry_end_all(struct registry *r, int err, const char *text)
 		m->type = W_END;
 		m->err = err;
 		snprintf(m->text, sizeof(m->text), "%s", text);
-		pthread_mutex_lock(&s->lock);
+		if (!registry_lock_within(s, SOON_MS))
+			continue;
 		if (s->state == SES_LIVE)
 			wmsg_send(s->sock, m, -1); /* its answer is read, and passed over, by bury() */
 		pthread_mutex_unlock(&s->lock);
 	}
 	free(m);
 	while ((s = all)) {
-		struct pollfd hup = {.fd = s->sock};
+		bool live;
 
 		all = s->next;
-		if (s->state != SES_LIVE) {
+		/* Else whoever has the lock goes with this process, and its worker sees that. */
+		if (!registry_lock_within(s, 0) && !interrupt(s, deadline))
+			continue;
+		live = s->state == SES_LIVE;
+		pthread_mutex_unlock(&s->lock);
+		if (!live) {
 			registry_put(s);
 			continue;
 		}
-		poll(&hup, 1, rgpu_ms_left(deadline));
+		await_end(s, rgpu_ms_left(deadline));
 		registry_bury(r, s);
 	}
 }

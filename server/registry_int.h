@@ -32,6 +32,14 @@ void registry_list(struct registry *r, struct ses *s);				     /* takes one */
 /* Takes it off the list, and its token away: true for the one who did, who then has the list's reference. */
 bool registry_unlist(struct registry *r, struct ses *s);
 
+/* Its place in the account of memory, for the first who takes it. registry.lock is held, or nobody else is there yet. */
+void registry_take_slot(struct registry *r, struct ses *s, unsigned slot);
+/* No worker of its takes memory any more. */
+void registry_drop_slot(struct registry *r, struct ses *s);
+
+/* The session's lock, if it can be had soon: somebody else may be talking to its worker for long. */
+bool registry_lock_within(struct ses *s, int ms);
+
 /* Why one that is off the list ended, for clients that ask after it. */
 void registry_remember(struct registry *r, const struct ses *s, const char *text);
 

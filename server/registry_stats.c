@@ -74,8 +74,8 @@ static ssize_t render(const struct picture *p, uint8_t **out)
 	return sizeof(h) + devs + sess;
 }
 
-/* Somebody else may be talking to its worker for long. ThreadSanitizer sees no pthread_mutex_clocklock(). */
-static bool lock_within(struct ses *s, int ms)
+/* ThreadSanitizer sees no pthread_mutex_clocklock(). */
+bool registry_lock_within(struct ses *s, int ms)
 {
 	int64_t deadline = rgpu_deadline(ms);
 
@@ -95,7 +95,6 @@ static int patience(int64_t deadline)
 int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, const struct wmsg *m), void *arg)
 {
 	unsigned room = r->most;
-	struct pollfd *fds = calloc(room, sizeof(*fds));
 	struct ses **ses = calloc(room, sizeof(*ses));
 	struct wmsg *m = calloc(1, sizeof(*m));
 	char why[RGPU_WHY_MAX];
@@ -103,12 +102,12 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
 	int err = -ENOMEM;
 	unsigned found;
 
-	if (fds && ses && m) {
+	if (ses && m) {
 		err = 0;
-		found = registry_watch(r, fds, ses, room);
+		found = registry_watch(r, NULL, ses, room);
 		for (unsigned i = 0; i < found; i++) {
 			/* One that ended meanwhile, or hangs, uses nothing that could be told. */
-			if (!err && lock_within(ses[i], patience(deadline))) {
+			if (!err && registry_lock_within(ses[i], patience(deadline))) {
 				m->type = W_STATS;
 				if (ses[i]->state == SES_LIVE && !registry_ask(ses[i], m, patience(deadline), why))
 					err = visit(arg, ses[i], m);
@@ -117,7 +116,6 @@ int registry_each(struct registry *r, int (*visit)(void *arg, struct ses *s, con
 			registry_put(ses[i]);
 		}
 	}
-	free(fds);
 	free(ses);
 	free(m);
 	return err;

@@ -20,7 +20,7 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 	ar rcs $@ $^
 
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
-SERVER_TESTS := stamps cache packed lanes resume hostile process liars confine
+SERVER_TESTS := stamps cache packed lanes resume hostile process liars ends confine
 
 # The API code: hand-written here, generated in api's room. Without it there is no server yet.
 ifneq ($(SERVER_API_SRC),)
@@ -52,7 +52,7 @@ $(B)/tests/server-config $(B)/tests/server-plain: $(B)/tests/server-%: $(B)/serv
 
 UNIT_TESTS += $(B)/tests/server-config $(B)/tests/server-plain
 
-$(B)/tests/server-process $(B)/tests/server-liars: $(B)/server/tests/procs.o
-$(B)/tests/server-process $(B)/tests/server-liars $(B)/tests/server-config $(B)/tests/server-plain: | $(B)/tests/server-stubd
+$(B)/tests/server-process $(B)/tests/server-liars $(B)/tests/server-ends: $(B)/server/tests/procs.o
+$(B)/tests/server-process $(B)/tests/server-liars $(B)/tests/server-ends $(B)/tests/server-config $(B)/tests/server-plain: | $(B)/tests/server-stubd
 
 UNIT_TESTS += $(SERVER_TESTS:%=$(B)/tests/server-%)

@@ -132,15 +132,25 @@ static void child(struct srv_call *c)
 	c->out_len = sizeof(pid);
 }
 
+static void fork_only(struct srv_call *c)
+{
+	pid_t pid = fork();
+
+	while (!pid)
+		pause();
+	memcpy(c->out, &pid, sizeof(pid));
+	c->out_len = sizeof(pid);
+}
+
 srv_fn srv_find(uint16_t op)
 {
 	static const srv_fn fn[] = {
-		[STUB_ECHO] = echo,   [STUB_LOG] = log_stamp, [STUB_GATE] = gate,   [STUB_FAIL] = fail,	  [STUB_FILL] = fill,
-		[STUB_LATER] = later, [STUB_SUM] = sum,	      [STUB_COUNT] = count, [STUB_CRASH] = crash,
-		[STUB_CHILD] = child,
+		[STUB_ECHO] = echo,   [STUB_LOG] = log_stamp, [STUB_GATE] = gate,      [STUB_FAIL] = fail,
+		[STUB_FILL] = fill,   [STUB_LATER] = later,   [STUB_SUM] = sum,	       [STUB_COUNT] = count,
+		[STUB_CRASH] = crash, [STUB_CHILD] = child,   [STUB_FORK] = fork_only,
 	};
 
-	if ((op == STUB_CRASH || op == STUB_CHILD) && stub_no_crash)
+	if ((op == STUB_CRASH || op == STUB_CHILD || op == STUB_FORK) && stub_no_crash)
 		return NULL;
 	return op < sizeof(fn) / sizeof(*fn) ? fn[op] : NULL;
 }
@@ -165,6 +175,8 @@ int srv_session_open(struct srv_session **out, const struct rgpu_start *start, c
 		snprintf(why, size, "the stub refuses this session, as asked");
 		return -EINVAL;
 	}
+	while (data_len >= 4 && !memcmp(data, "hang", 4))
+		pause();
 	*out = malloc(1);
 	return *out ? 0 : -ENOMEM;
 }
@@ -196,7 +208,11 @@ void srv_lane_close(struct srv_session *s, struct srv_lane_state *l)
 
 int srv_driver_load(const char *lib, const char *blas, char *why, size_t size)
 {
+	const char *slow = getenv("STUB_LOAD_MS");
+
 	(void)blas;
+	if (slow)
+		usleep(atoi(slow) * 1000);
 	if (!lib || strcmp(lib, "stub")) {
 		snprintf(why, size, "%s: no such driver", lib ? lib : "libcuda.so.1");
 		return -ENOENT;

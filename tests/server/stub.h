@@ -19,6 +19,7 @@ enum stub_op {
 	STUB_COUNT,    /* stub_count++; out = the new count */
 	STUB_CRASH,    /* the worker dies */
 	STUB_CHILD,    /* out = pid of a program that the worker started, as drivers do, and that ends by no signal but SIGKILL */
+	STUB_FORK,     /* out = pid of a child that stays what the worker is, with all that it has open */
 };
 #define STUB_NOT_SUPPORTED 801
 

@@ -52,6 +52,7 @@ static void ways_out(pid_t parent)
 	refused(unshare(CLONE_NEWUSER), "a user name space");
 	refused(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0), "one by clone");
 	refused(setuid(0), "setuid");
+	refused(setpgid(0, 0), "a process group of its own");
 	refused(socket(AF_INET, SOCK_STREAM, 0), "a network socket");
 	refused(socket(AF_INET6, SOCK_DGRAM, 0), "one of IPv6");
 	refused(socket(AF_PACKET, SOCK_RAW, 0), "a packet socket");
