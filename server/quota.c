@@ -38,16 +38,22 @@ struct quota *quota_open(const char *path, unsigned slots)
 	struct quota *q;
 	struct stat st;
 	void *p;
+	int err;
 
 	if (fd < 0)
 		return NULL;
 	/* A server that was restarted with fewer sessions still has the workers of before. */
-	if (fstat(fd, &st) || ((uint64_t)st.st_size < bytes && ftruncate(fd, bytes))) {
+	err = fstat(fd, &st) ? errno : 0;
+	if (!err && (uint64_t)st.st_size > bytes)
+		bytes = st.st_size;
+	/* All of it has its place on the disk: what is mapped and has none is a SIGBUS when that is full. */
+	if (!err)
+		err = posix_fallocate(fd, 0, bytes);
+	if (err) {
 		close(fd);
+		errno = err;
 		return NULL;
 	}
-	if ((uint64_t)st.st_size > bytes)
-		bytes = st.st_size;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED)

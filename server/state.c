@@ -49,8 +49,10 @@ static int server_name(int dir, uint8_t name[16])
 	if (fd < 0)
 		return -errno;
 	if (read(fd, name, 16) != 16) {
-		if (getrandom(name, 16, 0) != 16 || pwrite(fd, name, 16, 0) != 16)
-			err = -EIO;
+		ssize_t n = getrandom(name, 16, 0) == 16 ? pwrite(fd, name, 16, 0) : -1;
+
+		/* A part of it stays for nobody: the next start makes another. */
+		err = n == 16 ? 0 : n < 0 ? -errno : -ENOSPC;
 	}
 	close(fd);
 	return err;

@@ -78,7 +78,7 @@ CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flag
 		fprintf(f, "digraph dot {\n");
 		print(f, g, flags);
 		fprintf(f, "}\n");
-		if (fclose(f))
+		if (ferror(f) | fclose(f))
 			r = CUDA_ERROR_OPERATING_SYSTEM;
 	}
 	graph_unlock();

@@ -194,6 +194,7 @@ int cmd_report(int argc, char **argv)
 	static char host[256], server[300];
 	const char *names[8] = {NULL};
 	char self[PATH_MAX];
+	const char *path = "standard output";
 	FILE *to = stdout;
 	ssize_t n;
 	int c;
@@ -203,9 +204,10 @@ int cmd_report(int argc, char **argv)
 			fputs(help, c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
-		to = fopen(optarg, "we");
+		path = optarg;
+		to = fopen(path, "we");
 		if (!to) {
-			fprintf(stderr, "rgpu bug-report: %s: %s\n", optarg, strerror(errno));
+			fprintf(stderr, "rgpu bug-report: %s: %s\n", path, strerror(errno));
 			return 1;
 		}
 	}
@@ -221,5 +223,8 @@ int cmd_report(int argc, char **argv)
 			v[0] = self;
 		section(to, names, parts[i].title, v);
 	}
-	return fflush(to) || ferror(to) ? 1 : 0;
+	if (!fflush(to) && !ferror(to))
+		return 0;
+	fprintf(stderr, "rgpu bug-report: %s: %s\n", path, strerror(errno ? errno : EIO));
+	return 1;
 }
