@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Names for bytes: a strong one, and a quick one that only finds. */
 #include <pthread.h>
+#include <sys/random.h>
 #include <openssl/evp.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -28,4 +29,13 @@ bool rgpu_sha256(const void *bytes, size_t len, uint8_t out[RGPU_SHA256_LEN])
 uint64_t rgpu_hint(const void *bytes, size_t len)
 {
 	return XXH3_64bits(bytes, len);
+}
+
+uint64_t rgpu_hint_key(void)
+{
+	uint64_t key = 0x9e3779b97f4a7c15ull;
+
+	/* Without random numbers it is a table as others are. */
+	(void)!getrandom(&key, sizeof(key), GRND_NONBLOCK);
+	return key | 1;
 }

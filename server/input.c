@@ -399,6 +399,14 @@ static void body_came(struct worker *w, uint32_t n)
 
 static bool end_frame(struct worker *w);
 
+/* The client ends the channel, and will not send again what it named in vain. */
+static bool lost_record(struct worker *w, const struct srv_lane *lane)
+{
+	worker_break(w, EPROTO, "channel %u was ended before record %llu was there; use a client of the server's version",
+		     lane->channel, (unsigned long long)lane->received + 1);
+	return false;
+}
+
 /* What a PACKED frame stands for goes the way of any such frame. */
 static bool end_packed(struct worker *w)
 {
@@ -471,6 +479,8 @@ static bool end_frame(struct worker *w)
 		worker_break(w, 0, "the client ended the session: %.200s", bye->text);
 		return false;
 	case RGPU_D_CLOSE_CHANNEL:
+		if (lane && lane->rewinding)
+			return lost_record(w, lane);
 		if (lane)
 			lane_close(lane);
 		return true;

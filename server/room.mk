@@ -20,7 +20,7 @@ $(B)/server/libserver.a: $(SERVER_OBJS)
 	ar rcs $@ $^
 
 SERVER_TEST_STUB := $(B)/server/tests/stub.o $(B)/server/tests/peer.o
-SERVER_TESTS := stamps cache packed lanes resume hostile process liars ends confine
+SERVER_TESTS := stamps cache places packed lanes resume hostile process liars ends confine
 
 # The API code: hand-written here, generated in api's room. Without it there is no server yet.
 ifneq ($(SERVER_API_SRC),)

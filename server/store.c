@@ -25,10 +25,11 @@ struct store_tenant {
 	uint64_t bytes;
 	struct store_block *newest, *oldest;
 	struct store_block *bucket[BUCKETS];
-	uint64_t ghost[GHOSTS]; /* by the hint's last bits; a newer one takes an older one's place */
+	uint64_t ghost[GHOSTS]; /* a newer one takes an older one's place */
 };
 
 struct store {
+	uint64_t key;	      /* of all tables: what is hard to find for one holds up all */
 	pthread_mutex_t lock; /* of all below, and of the tenants */
 	struct store_client *clients;
 	struct store_tenant *tenants; /* those who were put last come first */
@@ -42,6 +43,7 @@ struct store *store_new(uint64_t limit)
 	if (!st)
 		return NULL;
 	st->stats.limit = limit;
+	st->key = rgpu_hint_key();
 	pthread_mutex_init(&st->lock, NULL);
 	return st;
 }
@@ -117,7 +119,7 @@ static uint64_t weight(uint32_t len)
 
 static struct store_block **slot(struct store_tenant *t, uint64_t hint)
 {
-	struct store_block **at = &t->bucket[hint % BUCKETS];
+	struct store_block **at = &t->bucket[rgpu_hint_place(hint, t->store->key, BUCKETS)];
 
 	while (*at && (*at)->hint != hint)
 		at = &(*at)->same;
@@ -254,7 +256,7 @@ void store_free(struct store *st)
 
 bool store_wants(struct store_tenant *t, uint64_t hint, uint32_t len, bool at_once)
 {
-	uint64_t *ghost = &t->ghost[hint % GHOSTS];
+	uint64_t *ghost = &t->ghost[rgpu_hint_place(hint, t->store->key, GHOSTS)];
 	struct store_block *b;
 	bool wants = false;
 

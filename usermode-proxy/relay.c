@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/clock.h"
+#include "lib/text.h"
 #include "usermode-proxy/relay_int.h"
 
 #define MS	       1000000LL
@@ -21,6 +22,7 @@
 #define PING_AFTER     (5000 * MS) /* of silence */
 #define PING_TIMEOUT   (15000 * MS)
 #define SWEEP_EVERY    (1000 * MS)
+#define BACKOFF_MS     10 /* after a first try in vain, twice that after the next, and so on up to … */
 #define BACKOFF_MAX_MS 1000
 #define BYE_MS	       200
 #define ATTACH_TRIES   4  /* of a session's first connection */
@@ -64,6 +66,8 @@ int relay_fail(struct rgpu_relay *r, int reason, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(r->why, sizeof(r->why), fmt, ap);
 		va_end(ap);
+		/* The server's own words may be in it, and the program's terminal is where it goes. */
+		text_printable(r->why, sizeof(r->why));
 		if (!r->why[0])
 			strcpy(r->why, "the server gave no reason");
 		__atomic_store_n(&r->over, 1, __ATOMIC_SEQ_CST);
@@ -174,12 +178,18 @@ static void take_pokes(struct rgpu_relay *r)
 	__atomic_exchange_n(&r->poked, 0, __ATOMIC_SEQ_CST);
 }
 
-static void doze(struct rgpu_relay *r, int ms)
+/* The pause between two tries, which only the end cuts short. The lock is held, and dropped meanwhile. */
+static void back_off(struct rgpu_relay *r)
 {
 	struct pollfd p = {.fd = r->poke_fd, .events = POLLIN};
+	int64_t deadline = rgpu_deadline(r->backoff_ms);
 
-	if (poll(&p, 1, ms) > 0)
-		take_pokes(r);
+	r->backoff_ms = r->backoff_ms * 2 < BACKOFF_MAX_MS ? r->backoff_ms * 2 : BACKOFF_MAX_MS;
+	pthread_mutex_unlock(&r->lock);
+	while (!stopping(r) && rgpu_ms_left(deadline))
+		if (poll(&p, 1, rgpu_ms_left(deadline)) > 0)
+			take_pokes(r);
+	pthread_mutex_lock(&r->lock);
 }
 
 /* One try. 0, -EAGAIN: try again (why says what was wrong), else the session failed. The lock is not held, but on return. */
@@ -227,8 +237,8 @@ static void recover(struct rgpu_relay *r)
 {
 	int64_t deadline = r->lost_at + r->lease.grace_ms * MS;
 	char why[RGPU_WHY_MAX], cause[RGPU_WHY_MAX], server[RGPU_ADDR_TEXT_MAX];
-	int wait_ms = 10, err;
 	bool had = r->link; /* else it begins here */
+	int err;
 
 	rgpu_link_free(r->link);
 	r->link = NULL;
@@ -243,6 +253,11 @@ static void recover(struct rgpu_relay *r)
 		r->ops->down(r->arg, cause);
 		pthread_mutex_lock(&r->lock);
 	}
+	/* A connection that brought nothing was a try in vain. */
+	if (r->backoff_ms && r->count.received_bytes == r->recovered_at)
+		back_off(r);
+	else
+		r->backoff_ms = BACKOFF_MS;
 	for (;;) {
 		pthread_mutex_unlock(&r->lock);
 		err = reconnect(r, why);
@@ -255,11 +270,9 @@ static void recover(struct rgpu_relay *r)
 				   server, r->lease.grace_ms / 1000, why);
 			break;
 		}
-		pthread_mutex_unlock(&r->lock);
-		doze(r, wait_ms);
-		pthread_mutex_lock(&r->lock);
-		wait_ms = wait_ms * 2 < BACKOFF_MAX_MS ? wait_ms * 2 : BACKOFF_MAX_MS;
+		back_off(r);
 	}
+	r->recovered_at = r->count.received_bytes;
 	if (!err && r->ops->live) {
 		pthread_mutex_unlock(&r->lock);
 		r->ops->live(r->arg);
@@ -291,9 +304,12 @@ static void tick(struct rgpu_relay *r)
 	int64_t now = rgpu_now_ns();
 	uint64_t stamp = now;
 
-	if (r->ops->bo_alive && now - r->swept_at > SWEEP_EVERY) {
+	if (now - r->swept_at > SWEEP_EVERY) {
 		r->swept_at = now;
-		relay_bo_sweep(r, false);
+		if (r->ops->bo_alive)
+			relay_bo_sweep(r, false);
+		if (r->ops->channel_alive)
+			relay_chan_look(r);
 	}
 	if (!r->link || r->lost_at)
 		return;

@@ -89,7 +89,7 @@ static void release(struct rgpu_relay *r, struct chan *c)
 }
 
 /* The slot stays, closed: late frames of the server for it are known as such. */
-void relay_chan_close(struct rgpu_relay *r, struct chan *c)
+static void chan_close(struct rgpu_relay *r, struct chan *c)
 {
 	release(r, c);
 	if (r->timed.chan == c)
@@ -97,6 +97,31 @@ void relay_chan_close(struct rgpu_relay *r, struct chan *c)
 	memset(&c->m, 0, sizeof(c->m));
 	c->state = CHAN_CLOSED;
 	c->kick = c->ack_now = false;
+}
+
+/* All that was published has been handed to the link. */
+static bool is_idle(const struct chan *c)
+{
+	return c->state == CHAN_OPEN && !c->pay.n && !c->rewind && __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE) == c->next;
+}
+
+void relay_chan_end(struct rgpu_relay *r, struct chan *c)
+{
+	/* What the server does not have yet it may need again, on this connection or on the next. */
+	if (c->ending && is_idle(c) && c->received == c->seq && relay_stage(r, RGPU_D_CLOSE_CHANNEL, c->id, NULL, 0))
+		chan_close(r, c);
+}
+
+void relay_chan_look(struct rgpu_relay *r)
+{
+	for (unsigned i = 0; i < r->nchan; i++) {
+		struct chan *c = r->chan[i];
+
+		if (!c || !c->kicked || c->ending || !is_idle(c))
+			continue;
+		c->kicked = false;
+		c->ending = !r->ops->channel_alive(r->arg, i);
+	}
 }
 
 void relay_chan_free_all(struct rgpu_relay *r)
@@ -122,22 +147,16 @@ int relay_kicks(struct rgpu_relay *r)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < RGPU_CHANNELS_MAX; i++) {
-		struct chan *c;
-
 		if (!(bits[i / 64] >> i % 64 & 1))
 			continue;
 		err = relay_chan_open(r, i);
 		if (err && err != -ENOENT)
 			return err;
-		c = r->chan[i];
-		/* A kick without a record may be the channel's end. */
-		if (!c || c->state != CHAN_OPEN || __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE) != c->next || c->pay.n)
-			continue;
-		if (r->ops->channel_alive(r->arg, i))
-			continue;
-		if (r->link && relay_stage(r, RGPU_D_CLOSE_CHANNEL, i, NULL, 0))
-			relay_chan_close(r, c);
+		if (r->chan[i])
+			r->chan[i]->kicked = true;
 	}
+	/* A kick without a record may be the channel's end. */
+	relay_chan_look(r);
 	return 0;
 }
 

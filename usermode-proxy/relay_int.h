@@ -35,6 +35,7 @@ enum chan_state { CHAN_NONE, CHAN_OPEN, CHAN_CLOSED };
 struct chan {
 	uint32_t id;
 	enum chan_state state;
+	bool kicked, ending; /* it may be at its end; the program has destroyed it, and the server does not know yet */
 	struct rgpu_relay_map m;
 
 	/* Towards the server. Indices are the ring's, seqs the records'. */
@@ -80,7 +81,8 @@ enum waiter_kind { WAITER_NONE, WAITER_FUTEX, WAITER_POLL };
 
 /* Hints of blocks that the server keeps. */
 struct known {
-	uint64_t *hint; /* by the hint itself, a free place further where it is taken; 0: free */
+	uint64_t *hint; /* by rgpu_hint_place(), a free place further where it is taken; 0: free */
+	uint64_t key;
 	uint32_t n, size;
 };
 
@@ -107,6 +109,8 @@ struct rgpu_relay {
 	struct rgpu_link *link;
 	struct rgpu_lease lease;
 	int64_t lost_at; /* when the link was lost, 0 while it is there */
+	int backoff_ms;	 /* of the next pause between tries; 0: there was no try yet */
+	uint64_t recovered_at; /* bytes received when the last one succeeded */
 	int failed;	 /* negative errno, told by failed() once the lock is dropped */
 	bool told, gone, inline_only;
 	char why[RGPU_WHY_MAX];
@@ -174,7 +178,10 @@ void relay_wake_all(struct rgpu_relay *r);
 /* relay_chan.c: channels and buffer objects */
 struct chan *relay_chan(struct rgpu_relay *r, uint32_t id); /* NULL: not known (yet) */
 int relay_chan_open(struct rgpu_relay *r, uint32_t id);	    /* -ENOENT: no such channel */
-void relay_chan_close(struct rgpu_relay *r, struct chan *c);
+/* Ends one that the program has destroyed, if all that it has published is at the server. */
+void relay_chan_end(struct rgpu_relay *r, struct chan *c);
+/* Looks for destroyed ones among those that were kicked and have nothing to send. */
+void relay_chan_look(struct rgpu_relay *r);
 void relay_chan_free_all(struct rgpu_relay *r);
 struct relay_bo *relay_bo_get(struct rgpu_relay *r, uint32_t handle); /* NULL: none; adds a user */
 void relay_bo_put(struct rgpu_relay *r, struct relay_bo *bo);

@@ -10,7 +10,7 @@
 
 static uint32_t place(const struct known *k, uint64_t hint)
 {
-	uint32_t at = hint >> 32 & (k->size - 1);
+	uint32_t at = rgpu_hint_place(hint, k->key, k->size);
 
 	while (k->hint[at] && k->hint[at] != hint)
 		at = (at + 1) & (k->size - 1);
@@ -19,7 +19,7 @@ static uint32_t place(const struct known *k, uint64_t hint)
 
 static bool grow(struct known *k)
 {
-	struct known more = {.size = k->size ? 2 * k->size : 1024};
+	struct known more = {.size = k->size ? 2 * k->size : 1024, .key = k->key ? k->key : rgpu_hint_key()};
 
 	more.hint = more.size <= KNOWN_MAX ? calloc(more.size, sizeof(*more.hint)) : NULL;
 	if (!more.hint)

@@ -242,8 +242,10 @@ static void end_data(struct rgpu_relay *r)
 
 static void moved_data(struct rgpu_relay *r, uint32_t n)
 {
-	if (r->data)
+	if (r->data) {
 		r->data += n;
+		KILL_POINT("data");
+	}
 	r->data_left -= n;
 	if (!r->data_left)
 		end_data(r);

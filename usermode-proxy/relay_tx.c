@@ -28,6 +28,7 @@ static void stage_ack(struct rgpu_relay *r, struct chan *c)
 
 	if (!relay_stage(r, RGPU_D_ACK, c->id, &ack, sizeof(ack)))
 		return; /* stays due */
+	KILL_POINT("ack");
 	c->acked_to = c->published;
 	c->reply_allow = c->reply_may;
 	c->ack_bytes = 0;
@@ -298,6 +299,13 @@ static bool fill(struct rgpu_relay *r)
 
 		if (!c || c->state != CHAN_OPEN || (c->rewind && !relay_rewind(r, c)))
 			continue;
+		if (c->ending) {
+			relay_chan_end(r, c);
+			if (c->state != CHAN_OPEN) {
+				any = true;
+				continue;
+			}
+		}
 		if (ring_avail(r, c, &avail))
 			return false;
 		/* An acknowledgement that is not urgent rides before records. */
@@ -399,6 +407,8 @@ bool relay_tx(struct rgpu_relay *r)
 		r->blocked = true;
 	else if (err)
 		relay_lost(r, rgpu_link_why(r->link));
+	if (moved)
+		KILL_POINT("sent");
 	return moved > 0;
 }
 

@@ -25,5 +25,5 @@ $(B)/tests/relay_text: LDFLAGS += -Wl,--wrap=getaddrinfo,--wrap=poll
 
 $(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text half link control order cut hostile direct proxy)
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places half link control order cut hostile direct proxy)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o

@@ -250,6 +250,7 @@ enum server_trick {
 	PING_LONG,
 	BYE_SHORT,
 	BYE_GOOD,
+	BYE_RUDE,
 	CREDIT,
 	SERVER_TRICKS,
 };
@@ -282,6 +283,7 @@ static const char *const server_tricks[] = {
 	"a long PING",
 	"a short BYE",
 	"a good BYE",
+	"a BYE for the terminal",
 	"replies without end",
 };
 
@@ -367,6 +369,10 @@ static void trick_server(struct fake *f, struct rgpu_link *l)
 		break;
 	case BYE_SHORT:
 	case BYE_GOOD:
+	case BYE_RUDE:
+		if (trick == BYE_RUDE)
+			strcpy(bye.text, "\033]0;mine\007\nrgpu: all is \x9b"
+					 "2Jwell");
 		h.type = RGPU_D_BYE;
 		h.len = trick == BYE_SHORT ? 4 : sizeof(bye);
 		p = &bye;
@@ -411,6 +417,7 @@ static void hostile_servers(void)
 {
 	for (trick = 0; trick < SERVER_TRICKS; trick++) {
 		struct rgpu_seg s = {1, RGPU_SEG_RECV, 0, 100};
+		unsigned unprintable = 0;
 		struct fake f;
 		struct app app;
 		uint8_t guard[64];
@@ -427,7 +434,11 @@ static void hostile_servers(void)
 		f.cut_at = f.events + 1;
 		pthread_mutex_unlock(&f.lock);
 		app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
-		is_int(app_failed(&app), trick == BYE_GOOD ? -EOVERFLOW : -EPROTO, "%s: %s", server_tricks[trick], app.why);
+		is_int(app_failed(&app), trick == BYE_GOOD || trick == BYE_RUDE ? -EOVERFLOW : -EPROTO, "%s: %s",
+		       server_tricks[trick], app.why);
+		for (const char *at = app.why; *at; at++)
+			unprintable += *at < ' ' || *at > '~';
+		is_int(unprintable, 0, "… in a line of text");
 		ok(app.why[0] != 0, "… says why");
 		ok(!memcmp(guard, app.bo[1] + APP_BO_BYTES - 63, 63), "… and wrote nothing");
 		app_stop(&app);

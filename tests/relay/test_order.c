@@ -292,6 +292,96 @@ static void ends(void)
 	fake_stop(&f);
 }
 
+/* A channel that the program destroys before its last records are safe at the server, and a connection that is cut just then. */
+static void ends_early(void)
+{
+	struct fake f;
+	struct app app;
+	unsigned n = 0;
+	bool closed;
+
+	fake_start(&f);
+	app_start(&app, &f, false, 2, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
+	f.no_grants = true;
+	app_post(&app, 1, FAKE_NOP, 0, NULL, 0, NULL, 0);
+	while (!n) {
+		usleep(1000);
+		pthread_mutex_lock(&f.lock);
+		n = f.nlog;
+		pthread_mutex_unlock(&f.lock);
+	}
+	__atomic_store_n(&app.ch[1].alive, false, __ATOMIC_SEQ_CST);
+	app_kick(&app, 1);
+	usleep(50000);
+	pthread_mutex_lock(&f.lock);
+	closed = f.ch[1].closed;
+	/* As if it had not come: it is sent again, or it is lost. */
+	f.ch[1].received = 0;
+	f.nlog = 0;
+	f.no_grants = false;
+	f.cut_at = f.events + 1;
+	pthread_mutex_unlock(&f.lock);
+	ok(!closed, "a channel whose last record the server has not granted does not end there");
+	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
+	is_int(app_acked(&app, 0, 1), 0, "cut now, the others go on");
+	for (unsigned i = 0; i < 1000 && !closed; i++) {
+		usleep(5000);
+		pthread_mutex_lock(&f.lock);
+		closed = f.ch[1].closed;
+		pthread_mutex_unlock(&f.lock);
+	}
+	ok(closed, "and it ends");
+	pthread_mutex_lock(&f.lock);
+	is_int(f.ch[1].received, 1, "after its record was sent again");
+	is_str(f.trouble, "", "by the rules");
+	pthread_mutex_unlock(&f.lock);
+	app_stop(&app);
+	fake_stop(&f);
+}
+
+/* One that is destroyed while what it has published waits for credit: the kick for that and the one for its end are one. */
+static void ends_with_records(void)
+{
+	struct rgpu_seg s = {1, RGPU_SEG_SEND, 0, RGPU_CHUNK_MAX};
+	struct fake f;
+	struct app app;
+	bool closed = false;
+	unsigned n = 0;
+
+	fake_start(&f);
+	app_start(&app, &f, false, 2, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
+	f.no_grants = true;
+	for (unsigned i = 0; i < 6; i++)
+		app_post(&app, 1, FAKE_H2D, 0, &s, 1, NULL, 0);
+	while (!n) {
+		usleep(1000);
+		pthread_mutex_lock(&f.lock);
+		n = f.nlog;
+		pthread_mutex_unlock(&f.lock);
+	}
+	__atomic_store_n(&app.ch[1].alive, false, __ATOMIC_SEQ_CST);
+	app_kick(&app, 1);
+	usleep(50000);
+	pthread_mutex_lock(&f.lock);
+	f.no_grants = false;
+	f.cut_at = f.events + 1;
+	pthread_mutex_unlock(&f.lock);
+	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
+	for (unsigned i = 0; i < 1000 && !closed; i++) {
+		usleep(5000);
+		pthread_mutex_lock(&f.lock);
+		closed = f.ch[1].closed;
+		pthread_mutex_unlock(&f.lock);
+	}
+	ok(closed, "a channel that is destroyed with records that have no credit ends");
+	pthread_mutex_lock(&f.lock);
+	is_int(f.ch[1].received, 6, "after all of them");
+	is_str(f.trouble, "", "by the rules");
+	pthread_mutex_unlock(&f.lock);
+	app_stop(&app);
+	fake_stop(&f);
+}
+
 int main(void)
 {
 	for (int inside = 0; inside < 2; inside++) {
@@ -307,5 +397,7 @@ int main(void)
 	credits();
 	credit_while_another_receives();
 	ends();
+	ends_early();
+	ends_with_records();
 	return tap_done();
 }

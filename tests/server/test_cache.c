@@ -358,6 +358,20 @@ static void a_deaf_client(void)
 	rig_down(&r);
 }
 
+/* A client that ends a channel does not know yet that something of it is needed again. */
+static void ends_unheard(void)
+{
+	up("seven", true);
+	a_record(1);
+	fill(bytes, BYTES, 99);
+	name_block(bytes, BLOCK);
+	send_block(bytes + BLOCK, TAIL);
+	peer_send(&r.p, RGPU_D_CLOSE_CHANNEL, 1, NULL, 0);
+	ok(peer_until_end(&r.p) && strstr(r.p.bye.text, "record 1"), "a channel ends whose record is not there: %s",
+	   r.p.bye.text);
+	rig_down(&r);
+}
+
 static void breaks(bool flagged, uint16_t type, uint32_t len, bool record, const char *what)
 {
 	struct rgpu_ref ref = {.len = len};
@@ -377,6 +391,7 @@ int main(void)
 	a_cut();
 	a_hostile_worker();
 	a_deaf_client();
+	ends_unheard();
 	breaks(false, RGPU_D_REF, BLOCK, true, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK, false, "REF without");
 	breaks(true, RGPU_D_REF, BLOCK + 1, true, "REF's block");
