@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "usermode-proxy/devices.h"
@@ -16,6 +17,7 @@
 #define RETRY_FIRST   200  /* ms */
 #define RETRY_MAX     2000 /* while it is not reached */
 #define RETRY_REFUSED 5000 /* wrong key, other version: somebody must do something first */
+#define STEADY_NS     (RETRY_MAX * 1000000LL) /* a connection that lasted so long is none that fails again and again */
 
 static struct kern *kern;
 static struct rgpu_ctl *ctl;
@@ -157,14 +159,25 @@ static void pause_ms(int ms)
 	nanosleep(&t, NULL);
 }
 
-/* The connection is idle: that it is readable means that it ended. */
-static void stay(void)
+/* The connection is idle: that it is readable means that it ended. Whether it had lasted. */
+static bool stay(void)
 {
 	struct pollfd p = {.fd = rgpu_ctl_fd(ctl), .events = POLLIN};
+	int64_t began = rgpu_now_ns();
 
 	while (p.fd >= 0 && poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
 	rgpu_ctl_drop(ctl);
+	return rgpu_now_ns() - began >= STEADY_NS;
+}
+
+/* The pause before the next try. The one after it is longer. */
+static int longer(int *wait_ms)
+{
+	int now = *wait_ms;
+
+	*wait_ms = now * 2 < RETRY_MAX ? now * 2 : RETRY_MAX;
+	return now;
 }
 
 static void *run(void *arg)
@@ -179,8 +192,10 @@ static void *run(void *arg)
 		while (!(err = come_online(why))) {
 			online = true;
 			said[0] = 0;
-			wait_ms = RETRY_FIRST;
-			stay();
+			if (stay())
+				wait_ms = RETRY_FIRST;
+			else
+				pause_ms(longer(&wait_ms));
 		}
 		rgpu_ctl_drop(ctl);
 		all_offline();
@@ -193,8 +208,7 @@ static void *run(void *arg)
 			rgpu_notify("STATUS=No GPU: %s", why);
 			memcpy(said, why, sizeof(said));
 		}
-		pause_ms(rgpu_ctl_retryable(err) ? wait_ms : RETRY_REFUSED);
-		wait_ms = wait_ms * 2 < RETRY_MAX ? wait_ms * 2 : RETRY_MAX;
+		pause_ms(rgpu_ctl_retryable(err) ? longer(&wait_ms) : RETRY_REFUSED);
 	}
 	return NULL;
 }

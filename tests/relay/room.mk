@@ -25,5 +25,9 @@ $(B)/tests/relay_text: LDFLAGS += -Wl,--wrap=getaddrinfo,--wrap=poll
 
 $(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places half link control order cut hostile direct proxy)
+# It is server and module itself.
+$(B)/tests/relay_devices: $(B)/tests/relay/test_devices.o $(B)/usermode-proxy/devices.o $(B)/lib/librgpu-base.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
+
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places devices half link control order cut hostile direct proxy)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
