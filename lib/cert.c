@@ -44,12 +44,13 @@ static bool key_digest(X509 *x, uint8_t out[32])
 	return k && digest(ASN1_STRING_get0_data(k), ASN1_STRING_length(k), out);
 }
 
-static void serial_of(const ASN1_INTEGER *n, struct rgpu_cert_id *id)
+/* Its last bytes; their number. */
+static uint32_t serial_of(const ASN1_INTEGER *n, uint8_t out[32])
 {
-	int len = ASN1_STRING_length(n), skip = len > (int)sizeof(id->serial) ? len - (int)sizeof(id->serial) : 0;
+	int len = ASN1_STRING_length(n), skip = len > 32 ? len - 32 : 0;
 
-	id->serial_len = len - skip;
-	memcpy(id->serial, ASN1_STRING_get0_data(n) + skip, id->serial_len);
+	memcpy(out, ASN1_STRING_get0_data(n) + skip, len - skip);
+	return len - skip;
 }
 
 /* As a word of a configuration's line and of the log; and never what a client of another kind is called. */
@@ -103,12 +104,42 @@ bool rgpu_cert_peer(SSL *ssl, char name[RGPU_CERT_NAME_MAX], struct rgpu_cert_id
 	STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
 	X509 *x = SSL_get0_peer_certificate(ssl);
 
+	int n = sk_X509_num(chain);
+
 	memset(id, 0, sizeof(*id));
-	if (!x || SSL_get_verify_result(ssl) != X509_V_OK || sk_X509_num(chain) < 1 || !rgpu_cert_owner(x, name))
+	if (!x || SSL_get_verify_result(ssl) != X509_V_OK || n < 1 || !rgpu_cert_owner(x, name) ||
+	    !key_digest(sk_X509_value(chain, n - 1), id->authority))
 		return false;
-	serial_of(X509_get0_serialNumber(x), id);
-	return key_digest(sk_X509_value(chain, sk_X509_num(chain) - 1), id->authority) &&
-	       name_digest(X509_get_issuer_name(x), id->issuer);
+	/* The last one is the authority, unless the client's is trusted itself. */
+	for (int i = 0; i < n && (!i || i < n - 1); i++) {
+		x = sk_X509_value(chain, i);
+		if (i == RGPU_CERT_CHAIN || !name_digest(X509_get_issuer_name(x), id->chain[i].issuer))
+			return false;
+		id->chain[i].serial_len = serial_of(X509_get0_serialNumber(x), id->chain[i].serial);
+		id->n++;
+	}
+	return true;
+}
+
+/* Whether the list has one of the chain: its place there, or −1. */
+static int finds(X509_CRL *crl, const struct rgpu_cert_id *id)
+{
+	STACK_OF(X509_REVOKED) *list = X509_CRL_get_REVOKED(crl);
+	uint8_t issuer[32], serial[32];
+
+	if (!name_digest(X509_CRL_get_issuer(crl), issuer))
+		return -1;
+	for (uint32_t i = 0; i < id->n && i < RGPU_CERT_CHAIN; i++) {
+		if (memcmp(issuer, id->chain[i].issuer, sizeof(issuer)))
+			continue;
+		for (int k = 0; k < sk_X509_REVOKED_num(list); k++) {
+			uint32_t len = serial_of(X509_REVOKED_get0_serialNumber(sk_X509_REVOKED_value(list, k)), serial);
+
+			if (len == id->chain[i].serial_len && !memcmp(serial, id->chain[i].serial, len))
+				return i;
+		}
+	}
+	return -1;
 }
 
 const char *rgpu_cert_refuses(const struct rgpu_cert *c, const struct rgpu_cert_id *id)
@@ -125,17 +156,12 @@ const char *rgpu_cert_refuses(const struct rgpu_cert *c, const struct rgpu_cert_
 		return "the server does not trust the authority of this client's certificate any more; ask whoever runs it";
 	for (int i = 0; i < sk_X509_INFO_num(c->revoked); i++) {
 		X509_CRL *crl = sk_X509_INFO_value(c->revoked, i)->crl;
-		STACK_OF(X509_REVOKED) *list = crl ? X509_CRL_get_REVOKED(crl) : NULL;
+		int at = crl ? finds(crl, id) : -1;
 
-		if (!crl || !name_digest(X509_CRL_get_issuer(crl), got) || memcmp(got, id->issuer, sizeof(got)))
-			continue;
-		for (int k = 0; k < sk_X509_REVOKED_num(list); k++) {
-			struct rgpu_cert_id other = {0};
-
-			serial_of(X509_REVOKED_get0_serialNumber(sk_X509_REVOKED_value(list, k)), &other);
-			if (other.serial_len == id->serial_len && !memcmp(other.serial, id->serial, id->serial_len))
-				return "this client's certificate was revoked; ask whoever runs the server";
-		}
+		if (!at)
+			return "this client's certificate was revoked; ask whoever runs the server";
+		if (at > 0)
+			return "an authority that this client's certificate hangs on was revoked; ask whoever runs the server";
 	}
 	return NULL;
 }
@@ -288,6 +314,9 @@ int rgpu_cert_load(const struct rgpu_cert_files *f, bool server, struct rgpu_cer
 	SSL_CTX_set_security_level(c->ctx, 2);
 	if (server)
 		SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	/* No more than a session remembers. */
+	if (server)
+		SSL_CTX_set_verify_depth(c->ctx, RGPU_CERT_CHAIN - 1);
 	err = load(c, f, why);
 	if (err) {
 		rgpu_cert_free(c);

@@ -29,16 +29,23 @@ const char *rgpu_cert_name(const struct rgpu_cert *c);	  /* of the own one, as a
 int64_t rgpu_cert_days_left(const struct rgpu_cert *c);	  /* until the own one runs out; negative: since */
 const char *rgpu_cert_until(const struct rgpu_cert *c);	  /* that day, 2027-01-31 */
 
-/* What outlives a connection of a client's certificate: enough to see whether it is revoked, or its authority not trusted any more. */
+/* A client's certificate, and at most so many less one between it and the authority that is trusted. */
+#define RGPU_CERT_CHAIN 4
+
+/* What outlives a connection of a client's certificate: enough to see whether it is revoked, or one that it hangs on, or its
+ * authority not trusted any more. */
 struct rgpu_cert_id {
 	uint8_t authority[32]; /* SHA-256 of the public key of the authority that it goes back to */
-	uint8_t issuer[32];    /* SHA-256 of its issuer's name */
-	uint8_t serial[32];    /* its number's last bytes */
-	uint32_t serial_len;
-	uint32_t reserved;
+	struct {
+		uint8_t issuer[32]; /* SHA-256 of its issuer's name */
+		uint8_t serial[32]; /* its number's last bytes */
+		uint32_t serial_len;
+		uint32_t reserved;
+	} chain[RGPU_CERT_CHAIN]; /* its own, then its issuer's, and so on */
+	uint32_t n, reserved;
 };
 
-/* Whether a server with these settings would take that certificate, those between it and its authority aside: NULL, or why not. */
+/* Whether a server with these settings would take that certificate: NULL, or why not. */
 const char *rgpu_cert_refuses(const struct rgpu_cert *c, const struct rgpu_cert_id *id);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lib/key.h"
 #include "server/clients.h"
 
-#define WMSG_VERSION 5 /* a restarted listener may be newer than the workers it finds */
+#define WMSG_VERSION 6 /* a restarted listener may be newer than the workers it finds */
 
 enum wmsg_type {
 	/* Listener to worker; each but CONN is answered by RESULT. */

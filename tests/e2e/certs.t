@@ -190,9 +190,17 @@ listened=$(grep -c 'listening on' "$tmp/server.log")
 reload
 passes "with a list she is let in" $(as carol) $init
 passes "and so are those of the authority above it" $(as bob) $init
+$(as carol) $E2E/quota_drv wait >"$tmp/held" 2>&1 <"$tmp/in" &
+held=$!
+exec 9>"$tmp/in"
+until_true 60 test -s "$tmp/held"
 pki_crl fleet branch
 cat "$pki/branch.crl" >>"$pki/fleet.crl"
 reload
+until_true 60 said "session end: .* certificate carol .*an authority that this client's certificate hangs on was revoked"
+result $? "her running session ends when her authority is revoked" || diag <"$tmp/server.log"
+exec 9>&-
+wait $held
 both_ends "a client of an authority that is revoked" "certificate is revoked: ask whoever runs it" \
 	'a client.s certificate was issued by one that is revoked \(authority branch\)' $(as carol) $init
 passes "others go on" $(as bob) $init
