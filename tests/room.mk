@@ -10,7 +10,7 @@ E2E_CU := chain graphs once vadd matmul reduce histogram handoff twodev threads 
 E2E_C := vadd_drv waitvalue upload errors_drv mmap_drv stream_drv bothways quota_drv small_drv progress_drv again
 E2E_C += packed half late gates
 
-E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/cutter $(E2E_DIR)/hostile $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
+E2E_PROGRAMS := $(E2E_DIR)/oldserver $(E2E_DIR)/oldclient $(E2E_DIR)/oldmodule.so $(E2E_DIR)/cutter $(E2E_DIR)/hostile $(E2E_CU:%=$(E2E_DIR)/%) $(E2E_C:%=$(E2E_DIR)/%) $(E2E_DIR)/sgemm $(E2E_DIR)/kernels.ptx $(E2E_DIR)/kernels.fatbin
 
 $(E2E_DIR)/texture: E2E_NVCC += --extended-lambda -Wno-deprecated-declarations
 
@@ -69,6 +69,14 @@ $(E2E_C:%=$(E2E_DIR)/%): $(E2E_DIR)/%: tests/e2e/%.c tests/e2e/e2e.h $(B)/lib/li
 $(E2E_DIR)/oldserver: tests/e2e/oldserver.c $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-base.a $(LIBS_BASE)
+
+$(E2E_DIR)/oldclient: tests/e2e/oldclient.c $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a $(LIBS_BASE)
+
+$(E2E_DIR)/oldmodule.so: tests/e2e/oldmodule.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -o $@ $<
 
 $(E2E_DIR)/hostile: tests/e2e/hostile.c $(B)/lib/librgpu-engine.a $(B)/lib/librgpu-base.a
 	@mkdir -p $(@D)

@@ -16,6 +16,9 @@
 #define ANSWER_MS   10000 /* the kernel answers at once: a silence is a lost message, and the socket is no good any more */
 #define SOCKET_ROOM (1 << 20)
 
+#define STRING_OF(x) #x
+#define STRING(x)    STRING_OF(x)
+
 typedef int (*kern_parse)(struct nlattr **a, void *arg);
 
 struct kern {
@@ -262,7 +265,10 @@ int kern_register(struct kern *nl, int ctl_fd, uint32_t *epoch, char why[RGPU_WH
 	if (!msg || nla_put_u32(msg, RGPU_A_CTL_FD, ctl_fd) || nla_put_u16(msg, RGPU_A_ABI_MAJOR, RGPU_ABI_MAJOR) ||
 	    nla_put_u16(msg, RGPU_A_ABI_MINOR, RGPU_ABI_MINOR) || nla_put_u64(msg, RGPU_A_FEATURES, RGPU_FEATURES))
 		return no_memory(msg, why);
-	return transact(nl, msg, "registering with the module", parse_registered, epoch, why);
+	return transact(
+		nl, msg,
+		"registering with the module (this rgpu-proxy speaks ABI " STRING(RGPU_ABI_MAJOR) "." STRING(RGPU_ABI_MINOR) ")",
+		parse_registered, epoch, why);
 }
 
 static int parse_request(struct nlattr **a, void *arg)

@@ -91,3 +91,7 @@ $(B)/tests/api-exports: | $(patsubst %,$(B)/lib/%,libcublas.so.13 libcudart.so.1
 $(B)/tests/api-coverage: | $(CUDART)/stubs.c $(NVML)/refused.c
 
 UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap tally twin generator exports coverage)
+
+# Numbers and layouts of calls, which releases share.
+tests/api/ops.t: | $(B)/gen/.stamp
+UNIT_TESTS += tests/api/ops.t

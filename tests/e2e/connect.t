@@ -30,14 +30,29 @@ fails "no key at all" "RGPU_KEY" env -u RGPU_KEY RGPU_SERVER=127.0.0.1:$port LD_
 fails "an address that is none" "70000" env RGPU_SERVER=127.0.0.1:70000 RGPU_KEY="$key" LD_LIBRARY_PATH=$B/lib $init
 fails "rgpu run says so before the program starts" "--key FILE" $run --server 127.0.0.1:$port -- $init
 
-# A server of another age: it shakes hands with the right key and names its version.
-$E2E/oldserver "$key" 99 0 >"$tmp/old" 2>"$tmp/old.log" &
-old=$!
-until_true 10 test -s "$tmp/old"
-fails "a server with another version" "version.*(1\.[0-9]+.*99\.0|99\.0.*1\.[0-9]+)" $run --server 127.0.0.1:$(cat "$tmp/old") --key $key -- $init
-kill $old 2>/dev/null
-wait $old 2>/dev/null
-diag <"$tmp/old.log"
+# A server of another age, older or newer: it shakes hands with the right key and names its version.
+for v in 99.0 0.9; do
+	rm -f "$tmp/old"
+	$E2E/oldserver "$key" ${v%.*} ${v#*.} >"$tmp/old" 2>"$tmp/old.log" &
+	old=$!
+	until_true 10 test -s "$tmp/old"
+	fails "a server with version $v" "version.*(1\.[0-9]+.*${v/./\\.}|${v/./\\.}.*1\.[0-9]+)" \
+		$run --server 127.0.0.1:$(cat "$tmp/old") --key $key -- $init
+	kill $old 2>/dev/null
+	wait $old 2>/dev/null
+	diag <"$tmp/old.log"
+done
+
+# A program's library of another age, as in a container that carries its own.
+api=$(sed -n 's/^#define RGPU_API_VERSION \([0-9]*\).*/\1/p' api/hello.h)
+fails "a newer library at this server" "library speaks API version $((api + 1)), this server $api" $E2E/oldclient $port $key $((api + 1))
+passes "an older library's session" $E2E/oldclient $port $key $((api - 1))
+
+# A module of another age.
+for v in 2.0 0.7; do
+	fails "a module with version $v" "this library speaks version 1\.[0-9]+ .*, the loaded module ${v/./\\.}" \
+		env -u RGPU_SERVER OLDMODULE=$v LD_PRELOAD=$E2E/oldmodule.so LD_LIBRARY_PATH=$B/lib $init
+done
 
 # Something that isn't rgpu at all.
 python3 - >"$tmp/http" <<'P' &

@@ -74,6 +74,12 @@ static void strangers(void)
 	ok(c->error.err == EPROTO && strstr(c->error.text, "9.7") && strstr(c->error.text, "1.0"), "naming both: %s",
 	   c->error.text);
 	rgpu_link_free(c->link);
+	c->link = rgpu_link_client(dial(), key.identity, key.secret);
+	rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
+	is_int(hello(c, 0), RGPU_C_ERROR, "an older one, too");
+	ok(c->error.err == EPROTO && strstr(c->error.text, "0.7") && strstr(c->error.text, "1.0"), "naming both: %s",
+	   c->error.text);
+	rgpu_link_free(c->link);
 
 	c->link = rgpu_link_client(dial(), key.identity, key.secret);
 	rgpu_link_handshake_wait(c->link, PEER_WAIT_MS);
