@@ -215,6 +215,12 @@ long-link-flow-kmod: all modules
 	scripts/vm run --time-limit 3500 --name long-link-flow --env RGPU_TEST_TRANSPORT=kmod --env RGPU_FLOW_CHANNELS=24 \
 		--env RGPU_FLOW_MIB=1024 -- tests/e2e/flow.t
 
+# The release before this one, at the other end of the link.
+LONG += versions
+.PHONY: long-versions
+long-versions: all
+	B=$(B) RGPU_TEST_TRANSPORT=direct prove --failures --comments tests/long/versions.t
+
 # CUB, Thrust and cuRAND's device functions: the templates take minutes to compile.
 LONG += libs
 .PHONY: long-libs
