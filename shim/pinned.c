@@ -2,6 +2,7 @@
 /* cuMemHostAlloc, cuMemHostRegister and their kin. */
 #include "shim/pinned.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,8 @@
 #include "shim/ordered.h"
 #include "shim/shared.h"
 #include "shim/unsupported.h"
+
+#define HOST_PAGE 4096u
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
@@ -368,6 +371,20 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 	return r;
 }
 
+/* All of these pages are the program's: there is something to lock. */
+static bool mapped_here(uint64_t start, uint64_t bytes)
+{
+	unsigned char in_core[1024];
+	uint64_t page = start / HOST_PAGE, left = (start + bytes - 1) / HOST_PAGE - page + 1;
+
+	for (uint64_t n; left; page += n, left -= n) {
+		n = left < sizeof(in_core) ? left : sizeof(in_core);
+		if (mincore((void *)(page * HOST_PAGE), n * HOST_PAGE, in_core) && errno != EAGAIN)
+			return false;
+	}
+	return true;
+}
+
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	struct rgpu_call c;
@@ -381,6 +398,8 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r && Flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		r = rgpu_unsupported("cuMemHostRegister of I/O memory", NULL);
+	if (!r && !mapped_here((uint64_t)p, bytesize))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	m = calloc(1, sizeof(*m));

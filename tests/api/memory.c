@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Device and page-locked memory: what is given, found, freed and known about it. */
+#include <sys/mman.h>
 #include "tests/api/serve.h"
 
 static void device_memory(void)
@@ -27,7 +28,9 @@ static void device_memory(void)
 	is_cu(cuMemFree(a), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemFree(0), CUDA_SUCCESS);
 	is_cu(cuMemGetInfo(&free0, &total), CUDA_SUCCESS);
-	ok(free0 <= total && total > 0, "%zu of %zu free", free0, total);
+	ok(free0 <= total && free0 > total / 2, "%zu of %zu free", free0, total);
+	must(cuDeviceTotalMem(&bytes, 0));
+	is_int(total, bytes, "all of the device's memory");
 	must(cuMemAlloc(&a, 64 << 20));
 	is_cu(cuMemGetInfo(&free1, &total), CUDA_SUCCESS);
 	is_int(free0 - free1, 64 << 20, "64 MiB less are free");
@@ -78,6 +81,26 @@ static void host_memory(void)
 	is_cu(cuMemHostUnregister(mine + 1), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	is_cu(cuMemHostUnregister(mine), CUDA_SUCCESS);
 	is_cu(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+/* Only what the program has can be page-locked: the edges of a hole, and addresses at the end of all. */
+static void host_holes(void)
+{
+	enum { PAGE = 4096, PAGES = 3000 };
+	char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	munmap(p + 2000 * PAGE, PAGE);
+	is_cu(cuMemHostRegister(p, PAGES * PAGE, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister(p + 2000 * PAGE, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister(p + 2000 * PAGE - 1, 2, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister(p + 2001 * PAGE - 1, 2, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister((void *)16, 16, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister((void *)-17, 16, 0), CUDA_ERROR_INVALID_VALUE);
+	is_cu(cuMemHostRegister(p, 2000 * PAGE, 0), CUDA_SUCCESS);
+	is_cu(cuMemHostRegister(p + 2001 * PAGE, 999 * PAGE, 0), CUDA_SUCCESS);
+	must(cuMemHostUnregister(p));
+	must(cuMemHostUnregister(p + 2001 * PAGE));
+	munmap(p, PAGES * PAGE);
 }
 
 /* With SYNC_MEMOPS the operations that need not wait for the device do. */
@@ -159,6 +182,7 @@ int main(void)
 	c = primary();
 	device_memory();
 	host_memory();
+	host_holes();
 	attributes(c);
 	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
 	return tap_done();
