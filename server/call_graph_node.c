@@ -102,8 +102,14 @@ static bool place(struct made *m, const struct rgpu_wire_end *e, const struct rg
 		return false;
 	switch (e->place) {
 	case RGPU_PLACE_DEVICE:
-		*type = CU_MEMORYTYPE_DEVICE;
-		*device = e->at;
+		/* A node stays one of host memory or of a device's, and the program's memory is the former, twin or not. */
+		if (shared_is_host(m->c->session, e->at)) {
+			*type = CU_MEMORYTYPE_HOST;
+			*host = (void *)e->at;
+		} else {
+			*type = CU_MEMORYTYPE_DEVICE;
+			*device = e->at;
+		}
 		return srv_range(m->c, e->at, bytes);
 	case RGPU_PLACE_HOST:
 		*type = CU_MEMORYTYPE_HOST;

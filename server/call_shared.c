@@ -295,6 +295,19 @@ void srv_SHARE_UP(struct srv_call *c)
 	pthread_mutex_unlock(&s->shared_lock);
 }
 
+bool shared_is_host(struct srv_session *s, uint64_t addr)
+{
+	struct srv_shared *m;
+	bool host;
+
+	pthread_mutex_lock(&s->shared_lock);
+	for (m = s->shared; m && addr - m->twin.addr >= m->twin.bytes; m = m->next)
+		;
+	host = m && !m->managed;
+	pthread_mutex_unlock(&s->shared_lock);
+	return host;
+}
+
 void srv_SHARE_DOWN(struct srv_call *c)
 {
 	struct srv_session *s = c->session;

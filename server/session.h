@@ -152,7 +152,9 @@ bool session_in_window(const struct srv_session *s, uint64_t addr, uint64_t byte
 struct srv_phys *phys_new(unsigned device, uint64_t bytes, bool imported);
 void phys_put(struct srv_session *s, struct srv_phys *p);
 
-/* call_shared.c: the variables of a module, or of a context, have no twins any more. Before they go. */
+/* call_shared.c: the address is the program's page-locked memory's, whose twin this process reaches as well. */
+bool shared_is_host(struct srv_session *s, uint64_t addr);
+/* The variables of a module, or of a context, have no twins any more. Before they go. */
 void shared_drop_of(struct srv_session *s, const void *owner, uint64_t ctx);
 
 bool session_has_text(struct srv_session *s);

@@ -43,17 +43,19 @@ struct operand {
 /* A node as the server knows it, by step of the flat graph. */
 struct wnode {
 	struct gnode *node;
-	uint32_t body;	       /* the conditional body that it is in; 0: the graph itself */
-	uint32_t number;       /* at the server */
-	bool has_up, has_down; /* a copy from, to host memory */
-	bool after_host;       /* a host function comes before: its bytes are asked for when the graph has come there */
-	bool before_host;      /* a host function comes after: its bytes come down before that one is called */
+	uint32_t body;		 /* the conditional body that it is in; 0: the graph itself */
+	uint32_t number;	 /* at the server */
+	bool has_up, has_down;	 /* a copy from, to host memory that has no twin */
+	bool from_host, to_host; /* … with or without one */
+	bool sized;		 /* a copy of more than nothing */
+	bool after_host;	 /* a host function comes before: its bytes are asked for when the graph has come there */
+	bool before_host;	 /* a host function comes after: its bytes come down before that one is called */
 	struct operand up, down;
 	uint64_t *pull; /* hostfuncs that bring the bytes */
 	unsigned npull;
 	bool disabled;		 /* as the server has it */
 	uint64_t fn;		 /* a host node's hostfunc */
-	unsigned *fetch, nfetch; /* steps whose bytes a host function wants down */
+	unsigned *fetch, nfetch; /* steps whose bytes a host function wants down, where they have some */
 	struct shim_exec *exec;
 };
 
@@ -70,7 +72,7 @@ struct shim_exec {
 	unsigned nblocks, npieces;
 	struct rgpu_obj *other[8]; /* further contexts that its nodes are of */
 	unsigned nother;
-	struct wnode **copy; /* those with host memory */
+	struct wnode **copy; /* those that may have host memory */
 	unsigned ncopies;
 	bool calls;   /* it has host nodes */
 	bool records; /* … and nodes that record events */

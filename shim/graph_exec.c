@@ -557,11 +557,7 @@ CUresult gb_exec_changed(struct graph_exec *x, struct gnode *n)
 	if (n->p.type == CU_GRAPH_NODE_TYPE_HOST)
 		return change_host(e, w);
 	if (n->p.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-		bool up = w->has_up, down = w->has_down;
-
 		r = host_replan(e, w);
-		if (!r && (up != w->has_up || down != w->has_down))
-			r = CUDA_ERROR_INVALID_VALUE;
 		if (!r && w->npull)
 			r = change_pulled(e, w);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/graph_wire.h"
+#include "lib/log.h"
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
 #include "shim/ctx.h"
@@ -32,11 +33,14 @@ static int find_operands(struct wnode *w)
 	const struct gparams *p = &w->node->p;
 	struct box b;
 
-	w->has_up = w->has_down = false;
+	w->has_up = w->has_down = w->sized = w->from_host = w->to_host = false;
 	if (p->type != CU_GRAPH_NODE_TYPE_MEMCPY || box_of(&b, &p->memcpy.copy))
 		return p->type == CU_GRAPH_NODE_TYPE_MEMCPY ? CUDA_ERROR_INVALID_VALUE : 0;
 	if (!b.width || !b.height || !b.depth)
 		return 0;
+	w->sized = true;
+	w->from_host = b.src.host;
+	w->to_host = b.dst.host;
 	w->has_up = !b.src.device && !b.src.is_array;
 	w->has_down = !b.dst.device && !b.dst.is_array;
 	if (w->has_up)
@@ -125,7 +129,7 @@ static int find_fetches(struct shim_exec *e, unsigned h)
 			if (seen[d])
 				continue;
 			seen[d] = true;
-			if (e->node[d].has_down)
+			if (e->node[d].node->p.type == CU_GRAPH_NODE_TYPE_MEMCPY)
 				w->fetch[w->nfetch++] = d;
 			if (e->node[d].node->p.type != CU_GRAPH_NODE_TYPE_HOST)
 				todo[n++] = d;
@@ -153,7 +157,7 @@ int host_plan(struct shim_exec *e, uint64_t *bytes)
 			e->block[e->nblocks++] = (struct hblock){.addr = w->up.addr, .bytes = w->up.span};
 		if (!r && w->has_down)
 			e->block[e->nblocks++] = (struct hblock){.addr = w->down.addr, .bytes = w->down.span};
-		if (!r && (w->has_up || w->has_down))
+		if (!r && w->node->p.type == CU_GRAPH_NODE_TYPE_MEMCPY)
 			e->copy[e->ncopies++] = w;
 		e->calls = e->calls || w->node->p.type == CU_GRAPH_NODE_TYPE_HOST;
 		e->records = e->records || w->node->p.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
@@ -237,8 +241,20 @@ static int find_room(struct shim_exec *e, struct wnode *w, struct operand *o)
 
 int host_replan(struct shim_exec *e, struct wnode *w)
 {
+	struct wnode was = *w;
 	int r = find_operands(w);
 
+	/* An empty copy is of no memory at all, and may become any. */
+	if (!r && was.sized && w->sized && (was.from_host != w->from_host || was.to_host != w->to_host))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && w->after_host && w->has_up != !!w->npull) {
+		rgpu_err("a graph's copy behind a host function cannot change between host memory that kernels reach and other");
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (r) {
+		*w = was;
+		return r;
+	}
 	if (!r && w->has_up)
 		r = find_room(e, w, &w->up);
 	if (!r && w->has_down)
@@ -375,5 +391,6 @@ void host_fetch(void *wnode)
 	struct wnode *w = wnode;
 
 	for (unsigned i = 0; i < w->nfetch; i++)
-		fetch(w->exec, &w->exec->node[w->fetch[i]].down);
+		if (w->exec->node[w->fetch[i]].has_down)
+			fetch(w->exec, &w->exec->node[w->fetch[i]].down);
 }

@@ -43,6 +43,7 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 	switch (s->type) {
 	case CU_MEMORYTYPE_HOST:
 		e->at = (uint64_t)s->host;
+		e->host = true;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 		e->at = s->device;
@@ -51,6 +52,7 @@ static int end_of(struct end *e, const struct said *s, const struct box *box)
 	case CU_MEMORYTYPE_UNIFIED:
 		e->at = s->device;
 		e->device = heap_find(s->device, &b);
+		e->host = !e->device || b.kind == BLOCK_MAPPED;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
 		if (!array_find(s->array, &e->info))

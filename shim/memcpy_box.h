@@ -8,7 +8,8 @@
 
 /* One end: where the first byte lies, and how far rows and slices are apart; or an array and the place in it. */
 struct end {
-	bool device;
+	bool device; /* that is where it is copied from or to: host memory with a twin has a place there */
+	bool host;   /* page-locked or ordinary memory, with or without a twin */
 	uint64_t at, pitch;
 	unsigned __int128 slice;
 	bool is_array;

@@ -112,6 +112,94 @@ static void large_and_pitched(void)
 	free(moved);
 }
 
+static void see(void *at)
+{
+	uint32_t *v = at;
+
+	v[1] = v[0];
+}
+
+/* A copy's host side moves between memory that kernels reach, too, and memory that they do not; but not to the device's. */
+static void with_and_without_twin(void)
+{
+	enum { KINDS = 3 }; /* ordinary, mapped, registered */
+	static uint32_t plain[3], own[3];
+	uint32_t *mem[KINDS] = {plain, NULL, own}, *at;
+	CUDA_MEMCPY3D up, down;
+	CUgraphNode u, d, h;
+	CUDA_HOST_NODE_PARAMS hp = {.fn = see};
+	CUgraphExec x;
+	CUdeviceptr p;
+	int bad = 0;
+	CUgraph g;
+
+	must(cuMemHostAlloc((void **)&mem[1], 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	must(cuMemHostRegister(own, sizeof(own), CU_MEMHOSTREGISTER_DEVICEMAP));
+	must(cuMemHostGetDevicePointer(&p, own, 0));
+	for (int from = 0; from < KINDS; from++)
+		for (int to = 0; to < KINDS; to++) {
+			uint32_t seed = 100u * from + 10u * to;
+
+			/* Up from the one, later the other; down to a third place. */
+			must(cuGraphCreate(&g, 0));
+			up = line_copy(mem[from], gmem, 4, true);
+			must(cuGraphAddMemcpyNode(&u, g, NULL, 0, &up, gctx));
+			down = line_copy(mem[from] + 1, gmem, 4, false);
+			must(cuGraphAddMemcpyNode(&d, g, &u, 1, &down, gctx));
+			hp.userData = mem[to] + 1;
+			must(cuGraphInstantiate(&x, g, 0));
+			up = line_copy(mem[to], gmem, 4, true);
+			down = line_copy(mem[to] + 1, gmem, 4, false);
+			bad += cuGraphExecMemcpyNodeSetParams(x, u, &up, gctx) != CUDA_SUCCESS;
+			bad += cuGraphExecMemcpyNodeSetParams(x, d, &down, gctx) != CUDA_SUCCESS;
+			mem[from][0] = mem[from][1] = 1;
+			mem[to][0] = seed + 5;
+			mem[to][1] = 2;
+			must(cuGraphLaunch(x, NULL));
+			must(cuStreamSynchronize(NULL));
+			at = mem[to];
+			bad += at[0] != seed + 5 || at[1] != seed + 5 || (to != from && mem[from][1] != 1);
+			must(cuGraphExecDestroy(x));
+
+			/* A host function behind it finds the bytes where they come down now. */
+			must(cuGraphAddHostNode(&h, g, &d, 1, &hp));
+			must(cuGraphInstantiate(&x, g, 0));
+			bad += cuGraphExecMemcpyNodeSetParams(x, d, &down, gctx) != CUDA_SUCCESS;
+			mem[from][0] = seed + 7;
+			mem[to][1] = mem[to][2] = 0;
+			must(cuGraphLaunch(x, NULL));
+			must(cuStreamSynchronize(NULL));
+			bad += mem[to][1] != seed + 7 || mem[to][2] != seed + 7;
+			must(cuGraphExecDestroy(x));
+			must(cuGraphDestroy(g));
+		}
+	is_int(bad, 0, "from and to ordinary, mapped and registered memory, each changed to each");
+
+	must(cuGraphCreate(&g, 0));
+	up = line_copy(plain, gmem, 4, true);
+	up.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+	up.srcDevice = (CUdeviceptr)plain;
+	must(cuGraphAddMemcpyNode(&u, g, NULL, 0, &up, gctx));
+	must(cuGraphInstantiate(&x, g, 0));
+	up.srcDevice = gmem + 64;
+	is_cu(cuGraphExecMemcpyNodeSetParams(x, u, &up, gctx), CUDA_ERROR_INVALID_VALUE);
+	plain[0] = 4711;
+	plain[1] = 0;
+	must(cuGraphLaunch(x, NULL));
+	must(cuMemcpyDtoH(plain + 1, gmem, 4));
+	is_int(plain[1], 4711, "what was refused changed nothing");
+	up.srcDevice = (CUdeviceptr)mem[1];
+	mem[1][0] = 4712;
+	is_cu(cuGraphExecMemcpyNodeSetParams(x, u, &up, gctx), CUDA_SUCCESS);
+	must(cuGraphLaunch(x, NULL));
+	must(cuMemcpyDtoH(plain + 1, gmem, 4));
+	is_int(plain[1], 4712, "mapped memory is the host's, whatever its address says");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuMemHostUnregister(own));
+	must(cuMemFreeHost(mem[1]));
+}
+
 static void count(void *n)
 {
 	++*(int *)n;
@@ -210,6 +298,7 @@ int main(void)
 	param_cases();
 	replays_cost_nothing();
 	large_and_pitched();
+	with_and_without_twin();
 	changed_functions();
 	contexts();
 	conditions(false);
