@@ -13,6 +13,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from table import Parser  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Records whose outputs no test asserts: NAME, a tab, why.
+UNSEEN = os.path.join(HERE, '../tests/api/outputs.known')
 
 
 def names_of(path):
@@ -56,10 +58,12 @@ class Tests:
             (plain != base and re.search(rf'\b{plain}\b', self.text(test)) is not None)
 
 
-def driver(table):
+def driver(table, hidden):
     """name → (how, what to add, test)"""
     out = {}
     for r in table.rows:
+        if r.name in hidden:
+            r.test = 'none'
         if r.mode == 'local':
             how = ('local', 'answered or composed by the client')
         else:
@@ -76,9 +80,24 @@ def driver(table):
     return out
 
 
+def unseen():
+    with open(UNSEEN, encoding='utf-8') as f:
+        return {line.split('\t', 1)[0] for line in f if line.strip() and not line.startswith('#')}
+
+
+def records(kinds):
+    """What goes to the server besides those of the driver's names."""
+    for table in ('rgpu', 'cublas'):
+        for r in Parser(os.path.join(HERE, f'{table}.api'), kinds, None).parse().rows:
+            if r.op is not None:
+                yield r
+
+
 def main():
     names = names_of(os.path.join(HERE, 'libcuda-13.0-exports.txt'))
-    rows = driver(Parser(sys.argv[1], {}, None).parse())
+    hidden = unseen()
+    kinds = {}
+    rows = driver(Parser(sys.argv[1], kinds, None).parse(), hidden)
     with open(sys.argv[2], encoding='utf-8') as f:
         stubs = f.read()
     missing = set(re.findall(r'^STUB\((\w+)\)', stubs, re.M))
@@ -94,7 +113,9 @@ def main():
         count[rows[n][0]] = count.get(rows[n][0], 0) + 1
     print('# API coverage\n')
     print('Generated from the tables by `make docs/api-coverage.md`; do not edit. A test is a program in `tests/api/` (or\n'
-          'another folder of `tests/`) that calls the name, or the one of which it is the variant for per-thread default streams, and asserts what came of it.\n')
+          'another folder of `tests/`) that calls the name, or the one of which it is the variant for per-thread default streams, and asserts what came of it.\n'
+          'Of what is forwarded that is tried, record by record (`make long-outputs`): the test fails over a server that does not do the record, or\n'
+          'that spoils its answer. Where there is none, `tests/api/outputs.known` says why.\n')
     print('- *forwarded*: a record of its own goes to the server.\n'
           '- *local*: the client answers, or makes it of records that have other names (`api/rgpu.api`).\n'
           '- *absent*: answered as a device without the feature answers; its attributes say so.\n'
@@ -115,6 +136,9 @@ def main():
     for n in runtime:
         if n in never:
             print(f'| `{n}` | {never[n]} |')
+    print('\n## Records of other names\n\nOf `api/rgpu.api`, behind what is local above, and of cuBLAS.\n\n| record | | test |\n|---|---|---|')
+    for r in records(kinds):
+        print(f'| `{r.name}` | {"waits for its answer" if r.mode == "fence" else "quiet"} | {"none" if r.name in hidden else r.test} |')
     nvml()
 
 

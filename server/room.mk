@@ -31,6 +31,15 @@ $(B)/bin/rgpu-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/libserve
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_SERVER) -ldl
 
 ALL += $(B)/bin/rgpu-server
+
+# One that does a record wrong, for tests/api/outputs.py.
+$(B)/tests/spoiled-server: $(B)/server/main.o $(SERVER_API_OBJS) $(B)/server/tests/spoil.o $(B)/server/libserver.a $(SERVER_BASE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -Wl,--wrap=srv_find -o $@ $^ $(LIBS_SERVER) -ldl
+
+$(B)/server/tests/spoil.o: tests/api/spoil.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
 endif
 
 # The whole server with the stub behind it, for tests of processes, leases and hostile clients.

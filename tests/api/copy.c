@@ -414,6 +414,32 @@ static void held_boxes(void)
 	must(cuStreamDestroy(other));
 }
 
+/* In a program that asked for half precision on the way, which is decided before it begins: a child. */
+static void halves(void)
+{
+	enum { N = 64 << 10 };
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid) {
+		float *f = malloc(N * sizeof(*f));
+		unsigned bad = 0;
+		CUdeviceptr d;
+
+		setenv("RGPU_FP16_UPLOADS", "1", 1);
+		for (int i = 0; i < N; i++)
+			f[i] = 1 + (i % 1000) / 1024.f + 1e-5f; /* the last part has no room in eleven bits */
+		primary();
+		bad = cuMemAlloc(&d, N * sizeof(*f)) || cuMemsetD8(d, 0xff, N * sizeof(*f)) ||
+		      cuMemcpyHtoD(d, f, N * sizeof(*f)) || cuMemcpyDtoH(f, d, N * sizeof(*f));
+		for (int i = 0; i < N; i++)
+			bad += f[i] != 1 + (i % 1000) / 1024.f;
+		_exit(bad ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	is_int(status, 0, "numbers that travelled as half precision are rounded to it");
+}
+
 int main(void)
 {
 	CUcontext ctx;
@@ -423,6 +449,7 @@ int main(void)
 	src = malloc(MAX);
 	dst = malloc(MAX);
 	serve(NULL, 1);
+	halves();
 	ctx = primary();
 	pageable();
 	pinned();

@@ -205,6 +205,38 @@ static void count(void *n)
 	++*(int *)n;
 }
 
+static void write_late(void *at)
+{
+	usleep(20000); /* the launch has returned long since */
+	*(uint32_t *)at = 4711;
+}
+
+/* What a function before it in its stream writes is there for a replay's copy. */
+static void behind_function(void)
+{
+	static uint32_t in, out;
+	CUDA_MEMCPY3D c;
+	CUgraphNode n;
+	CUgraphExec x;
+	CUstream s;
+	CUgraph g;
+
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuGraphCreate(&g, 0));
+	c = line_copy(&in, gmem, 4, true);
+	must(cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, gctx));
+	must(cuGraphInstantiate(&x, g, 0));
+	in = 1;
+	must(cuLaunchHostFunc(s, write_late, &in));
+	must(cuGraphLaunch(x, s));
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(&out, gmem, 4));
+	is_int(out, 4711, "a replay behind a host function takes what that one wrote");
+	must(cuGraphExecDestroy(x));
+	must(cuGraphDestroy(g));
+	must(cuStreamDestroy(s));
+}
+
 /* Each launch calls what the node called when it was given, whatever was said since. */
 static void changed_functions(void)
 {
@@ -299,6 +331,7 @@ int main(void)
 	replays_cost_nothing();
 	large_and_pitched();
 	with_and_without_twin();
+	behind_function();
 	changed_functions();
 	contexts();
 	conditions(false);

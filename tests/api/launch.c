@@ -76,6 +76,27 @@ static void windows(void)
 	must(cuMemFree(p));
 }
 
+/* Tensor maps of tiles: one whose address is replaced is what it would have been with that address. */
+static void tiles(void)
+{
+	const cuuint64_t dim[2] = {64, 32}, strides[1] = {256};
+	const cuuint32_t box[2] = {16, 8}, step[2] = {1, 1};
+	CUtensorMap map[3];
+	CUdeviceptr p;
+
+	must(cuMemAlloc(&p, 1 << 20));
+	for (int i = 0; i < 3; i++)
+		is_cu(cuTensorMapEncodeTiled(&map[i], CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)(p + (i == 1) * 65536), dim,
+					     strides, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+					     CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+		      CUDA_SUCCESS);
+	ok(!memcmp(&map[0], &map[2], sizeof(map[0])) && memcmp(&map[0], &map[1], sizeof(map[0])),
+	   "a map is its parameters' alone");
+	is_cu(cuTensorMapReplaceAddress(&map[0], (void *)(p + 65536)), CUDA_SUCCESS);
+	ok(!memcmp(&map[0], &map[1], sizeof(map[0])), "with another address");
+	must(cuMemFree(p));
+}
+
 static void params(void)
 {
 	struct {
@@ -257,6 +278,7 @@ int main(void)
 	must(cuMemAlloc(&d, 4096));
 	refused();
 	windows();
+	tiles();
 	params();
 	shapes();
 	deep();

@@ -218,6 +218,66 @@ static void many(void)
 	free(text);
 }
 
+/* A table of kernels that no one answer holds. */
+static void long_names(void)
+{
+	enum { N = 3000, LENGTH = 1000 };
+	char *text = malloc(N * (LENGTH + 100)), *at = text, *name = malloc(LENGTH + 1);
+	unsigned bad = 0;
+	const char *got;
+	CUfunction f;
+	CUmodule m;
+	long before;
+	size_t off, size;
+
+	memset(name, 'k', LENGTH);
+	name[LENGTH] = 0;
+	at += sprintf(at, ".version 7.0\n.target sm_75\n.address_size 64\n");
+	for (int i = 0; i < N; i++)
+		at += sprintf(at, ".visible .entry %.*s%06d(.param .u64 a, .param .b8 b[%d])\n{\n\tret;\n}\n", LENGTH - 6, name,
+			      i, i + 1);
+	before = rgpuRoundTrips("LOAD_TABLE");
+	is_cu(cuModuleLoadData(&m, text), CUDA_SUCCESS);
+	ok(rgpuRoundTrips("LOAD_TABLE") > before, "names of 3 MB come in several answers");
+	for (int i = 0; i < N; i++) {
+		sprintf(name + LENGTH - 6, "%06d", i);
+		bad += cuModuleGetFunction(&f, m, name) || cuFuncGetName(&got, f) || strcmp(got, name) ||
+		       cuFuncGetParamInfo(f, 1, &off, &size) || off != 8 || size != (size_t)i + 1;
+	}
+	is_int(bad, 0, "each has its name and its parameters");
+	must(cuModuleUnload(m));
+	free(text);
+	free(name);
+}
+
+/* What is asked of the linker at a load. */
+static void options(void)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	char text[8192], *at = text;
+	void *value = (void *)32;
+	CUfunction f;
+	CUmodule m;
+
+	at += sprintf(at,
+		      ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\t.reg .u32 r<70>;\n"
+		      "\t.reg .u64 a;\n\tld.param.u64 a, [p];\n");
+	for (int i = 0; i < 70; i++)
+		at += sprintf(at, "\tld.global.u32 r%d, [a+%d];\n", i, 4 * i);
+	for (int i = 70; i--;)
+		at += sprintf(at, "\tst.global.u32 [a+%d], r%d;\n", 4 * (69 - i), i);
+	strcpy(at, "\tret;\n}\n");
+	for (int limited = 0; limited < 2; limited++) {
+		int v = -1;
+
+		is_cu(cuModuleLoadDataEx(&m, text, limited, &option, &value), CUDA_SUCCESS);
+		must(cuModuleGetFunction(&f, m, "k"));
+		is_cu(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, f), CUDA_SUCCESS);
+		ok(limited ? v == 32 : v > 32, "%d registers", v);
+		must(cuModuleUnload(m));
+	}
+}
+
 int main(void)
 {
 	CUmodule m;
@@ -245,5 +305,7 @@ int main(void)
 	library();
 	reloaded();
 	many();
+	long_names();
+	options();
 	return tap_done();
 }

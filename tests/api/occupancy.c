@@ -172,7 +172,7 @@ int main(void)
 	ok(blocks > 0 && limited % 32 == 0, "with memory by the thread: %d threads, of which %d blocks fit", limited, blocks);
 	is_cu(cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, f, NULL, 0, 0, 8), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, f, 2, 128), CUDA_SUCCESS);
-	ok(bytes > 0 && bytes < 1 << 20, "%zu bytes for each of two blocks", bytes);
+	is_int(bytes, 50176, "bytes for each of two blocks: 100 KiB, of which each keeps one back");
 	is_cu(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, f, 0, 128), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, (CUfunction)&bytes, 2, 128), CUDA_ERROR_INVALID_HANDLE);
 	must(cuModuleUnload(m));

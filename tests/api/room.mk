@@ -95,3 +95,9 @@ UNIT_TESTS += $(API_TESTS:%=$(B)/tests/api-%) $(patsubst %,$(B)/tests/api-%,heap
 # Numbers and layouts of calls, which releases share.
 tests/api/ops.t: | $(B)/gen/.stamp
 UNIT_TESTS += tests/api/ops.t
+
+# Does each record's test notice what the record gives? It is run over a server that does just that record wrong.
+LONG += outputs
+.PHONY: long-outputs
+long-outputs: $(B)/tests/spoiled-server $(API_TESTS:%=$(B)/tests/api-%)
+	B=$(B) prove --failures --comments tests/api/outputs.py

@@ -89,7 +89,7 @@ __attribute__((unused)) static void serve(const char *driver, int devices)
 	if (!mkdtemp(serve_dir))
 		exit(1);
 	atexit(serve_stop);
-	snprintf(server, sizeof(server), "%s", built("bin/rgpu-server"));
+	snprintf(server, sizeof(server), "%s", getenv("RGPU_TEST_SERVER") ?: built("bin/rgpu-server"));
 	snprintf(lib, sizeof(lib), "%s", driver ? built(driver) : "");
 	snprintf(nvml, sizeof(nvml), "%s", serve_nvml ? built(serve_nvml) : "");
 	snprintf(key, sizeof(key), "%s/key", serve_dir);

@@ -87,6 +87,26 @@ static void events(void)
 	must(cuStreamDestroy(s));
 }
 
+/* What a stream writes is there, and nothing beside it. */
+static void values(void)
+{
+	uint32_t v[6];
+	CUdeviceptr d;
+	CUstream s;
+
+	must(cuMemAlloc(&d, sizeof(v)));
+	must(cuStreamCreate(&s, 0));
+	must(cuMemsetD32(d, 9, 6));
+	is_cu(cuStreamWriteValue32(s, d + 4, 4711, 0), CUDA_SUCCESS);
+	is_cu(cuStreamWriteValue64(s, d + 8, 5ull << 32 | 6, 0), CUDA_SUCCESS);
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(v, d, sizeof(v)));
+	ok(v[0] == 9 && v[1] == 4711 && v[2] == 6 && v[3] == 5 && v[4] == 9, "values of 4 and 8 bytes: %u %u %u %u %u", v[0],
+	   v[1], v[2], v[3], v[4]);
+	must(cuStreamDestroy(s));
+	must(cuMemFree(d));
+}
+
 /* What a waiting thread needs another to do. */
 struct wait {
 	CUcontext ctx;
@@ -136,6 +156,8 @@ static void release(CUcontext ctx)
 	must(cuMemsetD8(w.flag, 0, 16));
 	must(cuCtxSynchronize());
 	must(cuStreamWaitValue64(w.s, w.flag + 8, 5, CU_STREAM_WAIT_VALUE_GEQ));
+	usleep(20000); /* what does not wait has ended by then */
+	is_cu(cuStreamQuery(w.s), CUDA_ERROR_NOT_READY);
 	must(cuStreamWriteValue64(other, w.flag + 8, 6, 0));
 	is_cu(cuStreamSynchronize(w.s), CUDA_SUCCESS);
 	is_cu(cuStreamWaitValue32(w.s, 0x1000, 5, 0), CUDA_ERROR_INVALID_VALUE);
@@ -181,6 +203,44 @@ static void hold(CUstream s, CUdeviceptr flag)
 {
 	must(cuMemsetD8(flag, 0, 16));
 	must(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+/* A stream that waits for another's event does not pass it, and finds what came before it. */
+static void waits_for_event(void)
+{
+	CUstream s, other, gate;
+	CUdeviceptr d;
+	CUevent e;
+	long asked;
+	int v = 0;
+
+	must(cuMemAlloc(&d, 64));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&gate, CU_STREAM_NON_BLOCKING));
+	must(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	hold(s, d);
+	must(cuMemsetD32Async(d + 32, 4711, 1, s));
+	must(cuEventRecord(e, s));
+	is_cu(cuStreamWaitEvent(other, e, 0), CUDA_SUCCESS);
+	must(cuMemcpyDtoDAsync(d + 48, d + 32, 4, other));
+	usleep(20000); /* what does not wait has ended by then */
+	/* So late, and after a wait for something else, both are questions to the server. */
+	must(cuMemsetD32Async(d + 8, 1, 1, gate));
+	must(cuStreamSynchronize(gate));
+	asked = rgpuRoundTrips("cuEventQuery");
+	is_cu(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	is_int(rgpuRoundTrips("cuEventQuery"), asked + 1, "the server is asked");
+	is_cu(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+	must(cuStreamWriteValue32(gate, d, 1, 0));
+	is_cu(cuStreamSynchronize(other), CUDA_SUCCESS);
+	must(cuMemcpyDtoH(&v, d + 48, 4));
+	is_int(v, 4711, "behind another stream's event there is what came before it");
+	must(cuEventDestroy(e));
+	must(cuStreamDestroy(gate));
+	must(cuStreamDestroy(other));
+	must(cuStreamDestroy(s));
+	must(cuMemFree(d));
 }
 
 /* Polling: nothing crosses the link while nothing changes, and then nobody asks either. */
@@ -381,6 +441,8 @@ int main(void)
 
 	serve(NULL, 1);
 	c = primary();
+	values();
+	waits_for_event(); /* before anything polls: events are watched then */
 	waits_and_ends(c);
 	streams();
 	events();
