@@ -245,10 +245,11 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 		return 0;
 	c->settles = sync;
 	after_functions = hostfunc_outstanding();
-	if (after_functions && !sync && !dst.box && pinned_find(src, &(struct pinned){0}))
+	/* Functions and copies before it, which the program may only let run later, may write what it reads. */
+	if (!sync && !dst.box && (after_functions ? pinned_find(src, &(struct pinned){0}) : pinned_pending(src, bytes)))
 		return hostfunc_copy(c, dst.at, src, bytes, stream);
 	/* The bytes are read now: a copy to there must have arrived, and the program's functions before this have written. */
-	r = pinned_await(c, src);
+	r = pinned_await(c, src, bytes);
 	if (!r && after_functions && (sync || dst.box))
 		r = stream_sync(c, stream);
 	if (r)
@@ -344,7 +345,7 @@ static int down_inline(struct rgpu_call *c, void *dst, struct remote src, uint64
 static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, struct remote src, uint64_t bytes,
 		       uint64_t stream, bool sync)
 {
-	uint64_t piece = piece_max(c);
+	uint64_t piece = piece_max(c), all = bytes;
 	struct rep_D2H reply = {0};
 	int r;
 
@@ -369,7 +370,7 @@ static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off
 		return r;
 	}
 	r = rgpu_send(c);
-	pinned_receives(dst, c, stream);
+	pinned_receives(dst, all, c, stream);
 	return r;
 }
 

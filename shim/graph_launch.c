@@ -62,7 +62,7 @@ static int settle_sources(struct replay *p)
 
 		if (!goes_up(w))
 			continue;
-		r = pinned_await(p->c, (void *)w->up.addr);
+		r = pinned_await(p->c, (void *)w->up.addr, w->up.span);
 		if (!r)
 			r = landing_await(p->c, w->up.addr, w->up.span);
 	}
@@ -310,7 +310,7 @@ static int get(struct replay *p, const struct operand *o)
 			.bo = all ? slot->bo : bo, .dir = RGPU_SEG_RECV, .off = all ? slot->off : off + done, .len = n};
 		if (!all) {
 			r = rgpu_send(p->c);
-			pinned_receives((void *)o->addr, p->c, p->stream);
+			pinned_receives((void *)(o->addr + done), n, p->c, p->stream);
 			continue;
 		}
 		call_expect(p->c, &f);
@@ -355,9 +355,12 @@ static void note_received(const struct replay *p)
 	uint64_t off;
 	uint32_t bo;
 
-	for (unsigned i = 0; i < p->e->ncopies; i++)
-		if (comes_down(p->e->copy[i]) && straight(&p->e->copy[i]->down, &bo, &off))
-			pinned_receives((void *)p->e->copy[i]->down.addr, p->c, p->stream);
+	for (unsigned i = 0; i < p->e->ncopies; i++) {
+		const struct operand *o = &p->e->copy[i]->down;
+
+		if (comes_down(p->e->copy[i]) && straight(o, &bo, &off))
+			pinned_receives((void *)o->addr, o->span, p->c, p->stream);
+	}
 }
 
 /* The other devices are at work now, too; and events that the graph records are recorded. */

@@ -59,9 +59,9 @@ bool pinned_twin(const void *p, uint64_t bytes, uint64_t *dev)
 	return true;
 }
 
-void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire)
+void pinned_receives(const void *p, uint64_t bytes, const struct rgpu_call *c, uint64_t wire)
 {
-	uint64_t stream, stamp = c->rec->stamp;
+	uint64_t stream, stamp = c->rec->stamp, from = (uint64_t)p, to = from + bytes;
 	struct pinned *m;
 
 	if (ordered_stream(c, wire, &stream))
@@ -73,6 +73,8 @@ void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire)
 			atomic_fetch_add(&npending, 1);
 			m->pending_context = c->ctx;
 			m->pending_stream = stream;
+			m->pending_from = from;
+			m->pending_to = to;
 		} else if (m->pending_context != c->ctx) {
 			m->pending_context = 0;
 			m->pending_stream = PINNED_ALL;
@@ -81,6 +83,10 @@ void pinned_receives(const void *p, const struct rgpu_call *c, uint64_t wire)
 		}
 		if (stamp > m->pending_stamp)
 			m->pending_stamp = stamp;
+		if (from < m->pending_from)
+			m->pending_from = from;
+		if (to > m->pending_to)
+			m->pending_to = to;
 	}
 	pthread_rwlock_unlock(&lock);
 }
@@ -112,14 +118,27 @@ static void settled_at(const void *p, uint64_t stamp)
 	pthread_rwlock_unlock(&lock);
 }
 
-int pinned_await(const struct rgpu_call *call, const void *p)
+static bool find_pending(const void *p, uint64_t bytes, struct pinned *m)
+{
+	uint64_t from = (uint64_t)p;
+
+	return atomic_load_explicit(&npending, memory_order_relaxed) && pinned_find(p, m) && m->pending_stamp &&
+	       from < m->pending_to && from + bytes > m->pending_from;
+}
+
+bool pinned_pending(const void *p, uint64_t bytes)
+{
+	return find_pending(p, bytes, &(struct pinned){0});
+}
+
+int pinned_await(const struct rgpu_call *call, const void *p, uint64_t bytes)
 {
 	struct rgpu_call c = {.op = OP_STREAM_SYNC, .session = call->session};
 	struct pinned m;
 	uint64_t stamp;
 	int r;
 
-	if (!atomic_load_explicit(&npending, memory_order_relaxed) || !pinned_find(p, &m) || !m.pending_stamp)
+	if (!find_pending(p, bytes, &m))
 		return 0;
 	stamp = atomic_load(&c.session->counter);
 	c.context = handle_find(KIND_context, m.pending_context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Copies of all sizes between all kinds of memory, and fills: every byte is compared. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include "tests/api/serve.h"
 
 #define MAX (9u << 20)
@@ -114,6 +115,59 @@ static void released_by_another(CUdeviceptr d, uint8_t *q, CUstream s)
 	pthread_join(t, NULL);
 	must(cuStreamSynchronize(s));
 	ok(q[0] == 0x5c && q[(3 << 20) - 1] == 0x5c, "a copy down behind a wait that another thread ends");
+	must(cuMemFree(gate));
+}
+
+static atomic_bool opened;
+
+static void *open_late(void *arg)
+{
+	for (int i = 0; i < 1000 && !atomic_load((atomic_bool *)arg); i++)
+		usleep(10000);
+	atomic_store(&opened, true);
+	return release(NULL);
+}
+
+/* A copy up from where a copy down will put its bytes does not hold the thread, which may be the one that lets that run. */
+static void up_behind_down(void)
+{
+	atomic_bool done = false;
+	uint32_t *p, got[2] = {0};
+	CUdeviceptr d;
+	CUstream s, t;
+	pthread_t th;
+
+	must(cuCtxGetCurrent(&context));
+	must(cuMemAlloc(&gate, 4));
+	must(cuMemAlloc(&d, 4096));
+	must(cuMemHostAlloc((void **)&p, 8192, 0));
+	must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	must(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	must(cuMemsetD32(gate, 0, 1));
+	must(cuMemsetD32(d, 4711, 1));
+	must(cuMemsetD32(d + 4, 0, 2));
+	must(cuCtxSynchronize());
+	p[0] = 1;
+	p[1024] = 815;
+	pthread_create(&th, NULL, open_late, &done);
+	must(cuStreamWaitValue32(s, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuMemcpyDtoHAsync(p, d, 4, s));
+	must(cuMemcpyHtoDAsync(d + 4, p, 4, s));
+	must(cuMemcpyHtoDAsync(d + 8, p + 1024, 4, t));
+	must(cuStreamSynchronize(t));
+	ok(!atomic_load(&opened), "neither a copy up from there nor one from beside it waits for a copy down");
+	must(cuMemcpyDtoHAsync(p + 1025, d + 8, 4, t));
+	must(cuStreamSynchronize(t));
+	is_int(p[1025], 815, "what lies beside it goes up at once");
+	atomic_store(&done, true);
+	pthread_join(th, NULL);
+	must(cuStreamSynchronize(s));
+	must(cuMemcpyDtoH(got, d, 8));
+	ok(got[1] == 4711, "what came down went up: %u", got[1]);
+	must(cuStreamDestroy(s));
+	must(cuStreamDestroy(t));
+	must(cuMemFreeHost(p));
+	must(cuMemFree(d));
 	must(cuMemFree(gate));
 }
 
@@ -454,6 +508,7 @@ int main(void)
 	pageable();
 	pinned();
 	pending(ctx);
+	up_behind_down();
 	device(ctx);
 	boxes();
 	held_boxes();
