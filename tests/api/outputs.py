@@ -19,8 +19,8 @@ from table import Parser  # noqa: E402
 
 BUILD = os.environ.get('B', 'build')
 STUCK = 60  # seconds
-# Told with an answer, but of another record's: there is text to fetch, there are logs.
-HINTS = {'text', 'logs'}
+# Told with an answer, but of another record's: there is text to fetch, there are logs; or of a failure: which node it was.
+HINTS = {'text', 'logs', 'bad'}
 # The answer has more than its fixed part, or bytes come by segments.
 BULK = {'D2H', 'A2H', 'LOAD_TABLE', 'LINK_IMAGE', 'LINK_LOG', 'LOAD_LOG', 'PRINT', 'SHARE_DOWN', 'LOAD_END', 'GRAPH_GET', 'EVENT_WATCH',
         'MEMORY_WATCH', 'STREAM_WATCH'}

@@ -96,6 +96,15 @@ static void mapping(void)
 	is_cu(cuMemcpyDtoH(&word, a, 4), CUDA_ERROR_INVALID_VALUE);
 	is_cu(cuMemcpyDtoH(&word, a + 2 * unit, 4), CUDA_SUCCESS);
 	is_cu(cuMemUnmap(a + 2 * unit, 2 * unit), CUDA_SUCCESS);
+	/* The place is free for other memory. */
+	must(cuMemCreate(&again, unit, &prop, 0));
+	is_cu(cuMemMap(a + 2 * unit, unit, 0, again, 0), CUDA_SUCCESS);
+	must(cuMemSetAccess(a + 2 * unit, unit, &here, 1));
+	must(cuMemsetD32(a + 2 * unit, 8, 1));
+	must(cuMemcpyDtoH(&word, a + 2 * unit, 4));
+	is_int(word, 8, "mapped anew");
+	must(cuMemUnmap(a + 2 * unit, unit));
+	must(cuMemRelease(again));
 	is_cu(cuMemAddressFree(a, 4 * unit), CUDA_SUCCESS);
 }
 
