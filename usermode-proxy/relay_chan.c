@@ -58,7 +58,7 @@ int relay_chan_open(struct rgpu_relay *r, uint32_t id)
 		return relay_fail(r, -EINVAL, "channel %u has rings of impossible size, or there is no memory for it", id);
 	}
 	c->ends_mask = c->m.sq_size / sizeof(struct rgpu_rec) - 1;
-	c->head = c->next = c->m.p->sq_head;
+	c->head = c->next = c->tail = c->m.p->sq_head;
 	c->seq = c->received = c->m.p->acked;
 	c->allowed = RGPU_SQ_CREDIT_INITIAL;
 	c->reply_allow = c->reply_may = RGPU_CQ_CREDIT_INITIAL;

@@ -10,7 +10,8 @@
 
 /*
  * Kicks without a wait between them that are sent inline. A thread that launches and launches would pay a TLS record and a system
- * call each; then the relay's thread is woken instead, stays awake and sends many records at once.
+ * call each; then the relay's thread is woken instead, stays awake and sends many records at once. So it is after the first one
+ * where the program did that between its last two waits.
  */
 #define QUICK_KICKS 4
 
@@ -86,9 +87,9 @@ void rgpu_relay_kick(struct rgpu_relay *r, uint32_t channel)
 
 	if (!c || __atomic_load_n(&r->over, __ATOMIC_SEQ_CST))
 		return;
-	if (c->quick++ >= QUICK_KICKS) {
-		/* Until it runs, what comes meanwhile needs no system call of its own. */
-		if (!__atomic_exchange_n(&r->poked, 1, __ATOMIC_SEQ_CST))
+	if (c->quick++ >= (c->bursts ? 1 : QUICK_KICKS)) {
+		/* Until it runs, what comes needs no system call. The tail was published before, with a full barrier. */
+		if (!__atomic_load_n(&r->poked, __ATOMIC_SEQ_CST) && !__atomic_exchange_n(&r->poked, 1, __ATOMIC_SEQ_CST))
 			relay_poke(r);
 		return;
 	}
@@ -193,6 +194,9 @@ int rgpu_relay_wait(struct rgpu_relay *r, uint32_t channel, int timeout_ms)
 
 	if (!c)
 		return -EINVAL;
+	/* One wait of the program's may be several of these. */
+	if (c->quick)
+		c->bursts = __atomic_exchange_n(&c->thick, 0, __ATOMIC_RELAXED);
 	c->quick = 0;
 	__atomic_add_fetch(&r->receiver, 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&r->waits, 1, __ATOMIC_SEQ_CST);

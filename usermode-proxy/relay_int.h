@@ -12,6 +12,7 @@
 #define STAGE_SIZE  (384u << 10) /* small frames on their way into the link */
 #define STAGE_FULL  (128u << 10) /* no new frame is begun beyond */
 #define RECORDS_MAX (64u << 10)	 /* no record is added to a frame that has this much */
+#define THICK	    16		 /* records in a frame: the program gives many before it waits */
 #define RX_READ	    (64u << 10)	 /* read at once while no frame asks for more */
 #define RX_SIZE	    (RGPU_FRAME_MAX + sizeof(struct rgpu_frame) + RX_READ)
 #define HELD_MAX                                                                                                                 \
@@ -41,6 +42,7 @@ struct chan {
 	/* Towards the server. Indices are the ring's, seqs the records'. */
 	uint32_t head;	   /* as p->sq_head, which the program could not change, but a successor inherits */
 	uint32_t next;	   /* first byte not looked at */
+	uint32_t tail;	   /* of the ring, as last seen */
 	uint64_t seq;	   /* last record handed to the link, bytes included when pay.n == 0 */
 	uint64_t received; /* last record that the server granted */
 	uint32_t *ends;	   /* [seq & ends_mask]: index behind record seq */
@@ -75,6 +77,8 @@ struct chan {
 	uint32_t latched; /* atomic: a kick not yet taken by a wait; also the futex */
 	uint32_t waiter;  /* atomic: enum waiter_kind */
 	unsigned quick;	  /* kicks without a wait between */
+	bool bursts;	  /* between the two waits before there were many records */
+	uint32_t thick;	  /* atomic: since the last wait, many went in one frame */
 };
 
 enum waiter_kind { WAITER_NONE, WAITER_FUTEX, WAITER_POLL };

@@ -35,14 +35,23 @@ static void stage_ack(struct rgpu_relay *r, struct chan *c)
 	c->ack_now = false;
 }
 
-/* Bytes that the program has published beyond c->next. */
+/*
+ * Bytes that the program has published beyond c->next. Its tail is looked at when all before the last look is taken: the program
+ * writes there with each record, and each look takes that line away from it.
+ */
 static int ring_avail(struct rgpu_relay *r, struct chan *c, uint32_t *avail)
 {
-	uint32_t tail = __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE), n = tail - c->next;
+	uint32_t tail, n;
 
+	*avail = c->tail - c->next;
+	if (*avail)
+		return 0;
+	tail = __atomic_load_n(&c->m.a->sq_tail, __ATOMIC_ACQUIRE);
+	n = tail - c->next;
 	if (n > c->m.sq_size - (c->next - c->head) || n % RGPU_REC_ALIGN)
 		return relay_fail(r, -EBADMSG, "the program broke the ring of channel %u: its tail %u does not follow %u", c->id,
 				  tail, c->next);
+	c->tail = tail;
 	*avail = n;
 	return 0;
 }
@@ -193,9 +202,10 @@ static bool stage_records(struct rgpu_relay *r, struct chan *c)
 	struct rgpu_frame hdr = {.type = RGPU_D_RECORDS, .channel = c->id, .flags = c->ahead_mib};
 	struct rgpu_packed packed = {.type = RGPU_D_RECORDS};
 	bool last = false;
+	unsigned records = 0;
 	uint32_t n;
 
-	while (!last && c->sent < c->allowed && hdr.len < RECORDS_MAX) {
+	for (; !last && c->sent < c->allowed && hdr.len < RECORDS_MAX; records++) {
 		int n = take_record(r, c, r->stage + r->stage_len + sizeof(hdr) + hdr.len, &last);
 
 		if (n < 0)
@@ -206,6 +216,8 @@ static bool stage_records(struct rgpu_relay *r, struct chan *c)
 	}
 	if (!hdr.len)
 		return false;
+	if (records >= THICK)
+		__atomic_store_n(&c->thick, 1, __ATOMIC_RELAXED);
 	packed.len = hdr.len;
 	n = rgpu_pack(&r->pack, r->count.sent_bytes, r->stage + r->stage_len + sizeof(hdr), hdr.len, r->pack.scratch,
 		      RGPU_PACK_ROOM, &packed.how);
