@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <sched.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -121,6 +122,15 @@ bool rgpu_sock_same_host(int fd)
 	return here.ss_family == AF_INET
 		       ? ((struct sockaddr_in *)&here)->sin_addr.s_addr == ((struct sockaddr_in *)&there)->sin_addr.s_addr
 		       : here.ss_family == AF_UNIX;
+}
+
+bool rgpu_sock_apart(int fd)
+{
+	socklen_t len = sizeof(int);
+	int cpu;
+
+	/* Loopback delivers where it was sent. */
+	return !getsockopt(fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len) && cpu >= 0 && cpu != sched_getcpu();
 }
 
 /* One address. The socket, or -errno. */

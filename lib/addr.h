@@ -41,5 +41,7 @@ void rgpu_sock_tune(int fd);
 bool rgpu_sock_is_loopback(int fd);
 /* Both ends are on this machine, as far as their addresses say. */
 bool rgpu_sock_same_host(int fd);
+/* The other end, on this machine, sent its last bytes from another processor than the one that the caller runs on. */
+bool rgpu_sock_apart(int fd);
 
 #endif

@@ -116,7 +116,8 @@ static void greet(struct io *io)
 		io->greeting = NULL;
 		io->live = true;
 		/* Here, as the link may be cut off by another thread as soon as it is known. */
-		io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(o->link));
+		io->w->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+		io->w->same_host = rgpu_sock_same_host(rgpu_link_fd(o->link));
 	}
 	pthread_mutex_unlock(&o->lock);
 	rgpu_link_free(io->greeting);

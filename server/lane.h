@@ -57,6 +57,8 @@ struct srv_lane {
 	bool reads;		/* it answered a fence, or reads already: its program's thread may have the next one soon */
 	unsigned misses, tries; /* how often nothing came in lent time */
 	int64_t spin_ns;	/* looking for the next call that long pays */
+	unsigned waits;		/* for one */
+	bool apart;		/* the client runs on another processor of this machine */
 
 	struct stamps_waiter waiter;
 	unsigned npending;    /* pending.lock */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "lib/addr.h"
 #include "lib/clock.h"
 #include "lib/link.h"
 #include "server/lane.h"
@@ -12,6 +13,7 @@
 #define LEND_BYTES  (64u << 10)	  /* more than that is no small call */
 #define SPIN_MAX    (30 * 1000ll) /* of looking for the next call before sleeping: a wake-up costs more */
 #define SPIN_MIN    500ll
+#define APART_EVERY 8
 #define MISSES	    4 /* that many times in vain, then only now and then */
 #define TRY_EVERY   16
 
@@ -83,23 +85,40 @@ static void send_due(struct worker *w)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* Spinning takes no processor from a client on this machine that has another one. Asked now and then: the answer seldom changes.
+ */
+static bool spins(struct srv_lane *lane)
+{
+	struct worker *w = lane->w;
+
+	if (!w->may_spin || !w->same_host)
+		return w->may_spin;
+	if (!(lane->waits++ % APART_EVERY))
+		lane->apart = rgpu_sock_apart(w->link_fd);
+	return lane->apart;
+}
+
 /* Waits for events, first by looking for a short while, and for less when that was in vain. */
 static int wait_for_events(struct srv_lane *lane, struct epoll_event *e, int room)
 {
 	struct worker *w = lane->w;
-	int64_t until = w->may_spin ? rgpu_now_ns() + lane->spin_ns : 0;
+	int64_t began = spins(lane) ? rgpu_now_ns() : 0;
+	int n;
 
-	while (until && rgpu_now_ns() < until && !w->io_wants) {
-		int n = epoll_wait(w->epoll_fd, e, room, 0);
-
+	while (began && rgpu_now_ns() < began + lane->spin_ns && !w->io_wants) {
+		n = epoll_wait(w->epoll_fd, e, room, 0);
 		if (n) {
 			lane->spin_ns = lane->spin_ns * 2 < SPIN_MAX ? lane->spin_ns * 2 : SPIN_MAX;
 			return n;
 		}
 	}
-	lane->spin_ns = lane->spin_ns / 2 > SPIN_MIN ? lane->spin_ns / 2 : SPIN_MIN;
+	if (!w->same_host)
+		lane->spin_ns = lane->spin_ns / 2 > SPIN_MIN ? lane->spin_ns / 2 : SPIN_MIN;
 	/* No short timeout: to set the processor's timer for one costs a virtual machine more than all the rest. */
-	return epoll_wait(w->epoll_fd, e, room, w->input.lazy_grant ? LAZY_MS : -1);
+	n = epoll_wait(w->epoll_fd, e, room, w->input.lazy_grant ? LAZY_MS : -1);
+	if (began && w->same_host)
+		lane->spin_ns = rgpu_spin_next(lane->spin_ns, rgpu_now_ns() - began);
+	return n;
 }
 
 enum lent { LENT_WORK, LENT_OTHERS, LENT_BACK };

@@ -66,7 +66,8 @@ struct worker {
 
 	pthread_mutex_t input_lock; /* of input, of the "reader only" fields of lanes, and of link_fd */
 	_Atomic bool io_wants;	    /* the I/O thread waits for input_lock */
-	_Atomic bool may_spin;	    /* the client is on another machine: spinning takes no processor from it */
+	_Atomic bool may_spin;	    /* there is more than one processor, */
+	_Atomic bool same_host;	    /* and the client wants one of them, too */
 	struct input input;
 	int epoll_fd; /* wake_fd, the link's socket, and one in its handshake */
 	int link_fd;  /* the link's socket as epoll knows it, −1 none */

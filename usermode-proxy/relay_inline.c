@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "lib/addr.h"
 #include "lib/clock.h"
 #include "usermode-proxy/relay_int.h"
 
@@ -14,6 +15,8 @@
  * where the program did that between its last two waits.
  */
 #define QUICK_KICKS 4
+
+#define APART_EVERY 8
 
 static void futex_wake(uint32_t *word)
 {
@@ -156,11 +159,24 @@ static bool may_poll_first(struct rgpu_relay *r, struct pollfd *p)
 	return may;
 }
 
+/*
+ * How long to look before sleeping. Where the server is on this machine, only while it runs on another processor: it would wait
+ * for ours. Asked now and then, as the answer seldom changes.
+ */
+static int64_t spin_for(struct rgpu_relay *r)
+{
+	if (!__atomic_load_n(&r->near.may, __ATOMIC_RELAXED))
+		return __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED);
+	if (!(r->near.waits++ % APART_EVERY))
+		r->near.apart = rgpu_sock_apart(__atomic_load_n(&r->fd, __ATOMIC_RELAXED));
+	return r->near.apart ? (r->near.ns ? r->near.ns : RGPU_SPIN_MAX) : 0;
+}
+
 /* @first: of this wait. Later ones come because something is there. */
 static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline, bool first)
 {
 	struct pollfd p[2] = {{.fd = -1}, {.fd = r->rx_fd, .events = POLLIN}};
-	int64_t spin_ns = __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED), until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
+	int64_t spin_ns = spin_for(r), until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
 	uint64_t count;
 	int n, ms;
 
@@ -180,6 +196,8 @@ static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline
 			n = -ETIMEDOUT;
 		else if (p[1].revents)
 			(void)!read(r->rx_fd, &count, sizeof(count));
+		if (until)
+			r->near.ns = rgpu_spin_next(spin_ns, rgpu_now_ns() - (until - spin_ns));
 	}
 	__atomic_store_n(&c->waiter, WAITER_NONE, __ATOMIC_SEQ_CST);
 	return n < 0 ? n : 0;

@@ -160,6 +160,12 @@ struct rgpu_relay {
 	int64_t heard_at, pinged_at; /* pinged_at 0: no ping is out */
 	int64_t swept_at;
 	int64_t spin_ns; /* written by the thread; atomic */
+	/* Of the program's thread that receives, where the server is on this machine. */
+	struct {
+		bool may, apart; /* it runs on another processor */
+		unsigned waits;
+		int64_t ns;
+	} near;
 	struct rgpu_relay_counters count;
 };
 

@@ -29,5 +29,5 @@ $(B)/tests/relay_proxy: | $(B)/bin/rgpu-proxy
 $(B)/tests/relay_devices: $(B)/tests/relay/test_devices.o $(B)/usermode-proxy/devices.o $(B)/lib/librgpu-base.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
 
-UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places devices half link control order cut hostile direct proxy)
+UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places devices half link control order cut hostile direct proxy spin)
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
