@@ -160,13 +160,13 @@ static bool may_poll_first(struct rgpu_relay *r, struct pollfd *p)
 }
 
 /*
- * How long to look before sleeping. Where the server is on this machine, only while it runs on another processor: it would wait
- * for ours. Asked now and then, as the answer seldom changes.
+ * How long to look before sleeping where the server is on this machine: only while it runs on another processor, as else it would
+ * wait for ours. Asked now and then: the answer seldom changes.
  */
-static int64_t spin_for(struct rgpu_relay *r)
+static int64_t near_spin(struct rgpu_relay *r)
 {
 	if (!__atomic_load_n(&r->near.may, __ATOMIC_RELAXED))
-		return __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED);
+		return 0;
 	if (!(r->near.waits++ % APART_EVERY))
 		r->near.apart = rgpu_sock_apart(__atomic_load_n(&r->fd, __ATOMIC_RELAXED));
 	return r->near.apart ? (r->near.ns ? r->near.ns : RGPU_SPIN_MAX) : 0;
@@ -176,11 +176,16 @@ static int64_t spin_for(struct rgpu_relay *r)
 static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline, bool first)
 {
 	struct pollfd p[2] = {{.fd = -1}, {.fd = r->rx_fd, .events = POLLIN}};
-	int64_t spin_ns = spin_for(r), until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
+	int64_t spin_ns = __atomic_load_n(&r->spin_ns, __ATOMIC_RELAXED), until;
+	bool idle = !spin_ns && first && may_poll_first(r, p);
 	uint64_t count;
 	int n, ms;
 
-	if (until || !first || !may_poll_first(r, p))
+	/* Not beside the thread that sends much: it wants a processor, too. */
+	if (idle)
+		spin_ns = near_spin(r);
+	until = spin_ns ? rgpu_now_ns() + spin_ns : 0;
+	if (until || !idle)
 		do
 			if (receive_once(r, c, p))
 				return 0;
@@ -196,7 +201,7 @@ static int wait_receiving(struct rgpu_relay *r, struct chan *c, int64_t deadline
 			n = -ETIMEDOUT;
 		else if (p[1].revents)
 			(void)!read(r->rx_fd, &count, sizeof(count));
-		if (until)
+		if (idle && until)
 			r->near.ns = rgpu_spin_next(spin_ns, rgpu_now_ns() - (until - spin_ns));
 	}
 	__atomic_store_n(&c->waiter, WAITER_NONE, __ATOMIC_SEQ_CST);
