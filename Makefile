@@ -135,8 +135,9 @@ check-long:
 list-long:
 	@printf '%s\n' $(LONG)
 
-LONG += asan tsan life big fresh vm once-6.1 once-6.12 e2e
-.PHONY: long-asan long-tsan long-life long-big long-fresh long-vm long-once-6.1 long-once-6.12 long-e2e
+LONG += asan tsan life big fresh format vm once-6.1 once-6.12 e2e
+.PHONY: long-format long-asan long-tsan long-life long-big long-fresh long-vm long-once-6.1 long-once-6.12 long-e2e
+long-format: format-check
 long-asan: check-asan
 long-tsan: check-tsan
 # What takes gigabytes.

@@ -46,7 +46,8 @@ struct rgpu_wire_host {
 	uint64_t id, at, bytes;
 };
 
-/* CU_GRAPH_NODE_TYPE_CONDITIONAL. The bodies of all such nodes of a graph are numbered from 1, in the order in which those were sent. */
+/* CU_GRAPH_NODE_TYPE_CONDITIONAL. The bodies of all such nodes of a graph are numbered from 1, in the order in which those were
+ * sent. */
 struct rgpu_wire_cond {
 	uint64_t handle;
 	uint32_t type, size;

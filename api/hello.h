@@ -15,7 +15,8 @@
  */
 #define RGPU_HELLO_NAMES                                                                                                         \
 	"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING",                \
-		"CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT", "CUDA_CACHE_DISABLE", "CUDA_AUTO_BOOST", "CUDA_SCALE_LAUNCH_QUEUES"
+		"CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT", "CUDA_CACHE_DISABLE", "CUDA_AUTO_BOOST",                           \
+		"CUDA_SCALE_LAUNCH_QUEUES"
 
 /* Behind it env_len bytes of NAME=VALUE strings, each with its NUL: RGPU_HELLO_NAMES only. */
 struct rgpu_shim_hello {

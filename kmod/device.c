@@ -109,9 +109,9 @@ static ssize_t policy_store(struct device *dev, struct device_attribute *attr, c
 static DEVICE_ATTR_RW(policy);
 
 static struct attribute *rgpu_device_attrs[] = {
-	&dev_attr_name.attr,  &dev_attr_uuid.attr,     &dev_attr_server.attr, &dev_attr_mem_total.attr,
-	&dev_attr_state.attr, &dev_attr_sessions.attr, &dev_attr_policy.attr,
-	&dev_attr_links_down.attr, NULL,
+	&dev_attr_name.attr,	  &dev_attr_uuid.attr,	     &dev_attr_server.attr,
+	&dev_attr_mem_total.attr, &dev_attr_state.attr,	     &dev_attr_sessions.attr,
+	&dev_attr_policy.attr,	  &dev_attr_links_down.attr, NULL,
 };
 ATTRIBUTE_GROUPS(rgpu_device);
 

@@ -255,7 +255,7 @@ struct rgpu_request *rgpu_relay_pull(struct sock *sk)
 	return req;
 }
 
-/* Puts back what could not be sent to @sk, unless it was finished or put back by that proxy's end (and is a successor's) meanwhile. */
+/* Puts back what could not be sent to @sk, unless it was finished meanwhile or that proxy ended, which put it back. */
 void rgpu_relay_unpull(struct sock *sk, struct rgpu_request *req)
 {
 	mutex_lock(&rgpu_proxy.lock);

@@ -150,7 +150,7 @@ struct rgpu_session {
 	s32 reason;
 	u32 epoch;
 	u64 down_since; /* LIVE: ms of the boot clock when its connection went down, 0: it is up; also read without the lock */
-	bool ended; /* the program is gone: tables are empty, state is FAILED */
+	bool ended;	/* the program is gone: tables are empty, state is FAILED */
 	unsigned int files;
 	unsigned long deadline;	  /* of RECOVERING, jiffies */
 	struct rgpu_sesfd *sesfd; /* who has the proxy's rights; no reference: its release clears this. LIVE only while set */

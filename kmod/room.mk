@@ -60,7 +60,7 @@ long-kmod-kcsan-suite: kmod-kcsan
 # administrator gets the module, by DKMS; asleep; and on the newest kernel. All in guests, a shard of check-long for each kind.
 KSELFTEST := $(abspath $(B))/kselftest
 
-KMOD_KERNEL := kmod-kselftest-6.1 kmod-kselftest-6.12 kmod-dkms kmod-suspend kmod-newest
+KMOD_KERNEL := kmod-kselftest-6.1 kmod-kselftest-6.12 kmod-dkms kmod-suspend kmod-newest kmod-style
 
 .PHONY: kselftest check-kernel $(KMOD_KERNEL:%=long-%)
 check-kernel: $(KMOD_KERNEL:%=long-%)
@@ -95,3 +95,7 @@ long-kmod-newest: $(KMOD_TESTS) guest-lists
 	d=$(abspath $(B))/kmod/$$(scripts/newest-kernel) && mkdir -p $$d/kmod $$d/uapi/linux && \
 	for f in $(KMOD_SRC); do ln -sfn $(CURDIR)/$$f $$d/$$f; done && scripts/newest-kernel build $$d
 	prove --failures --comments tests/long/newest.t
+
+# The kernel's own checkers.
+long-kmod-style:
+	prove --failures --comments scripts/kmod-style

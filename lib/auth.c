@@ -17,15 +17,14 @@ static int whole_cert(const char *const text[RGPU_AUTH_SETTINGS], const char *co
 {
 	for (int s = RGPU_AUTH_SET_TLS_CERT; s <= RGPU_AUTH_SET_TLS_CA; s++)
 		if (!given(text, s))
-			return rgpu_why(why, -EINVAL,
-					"no %s: a certificate needs all of %s (its file), %s (its key) and %s (whom this end trusts)",
-					name[s], name[RGPU_AUTH_SET_TLS_CERT], name[RGPU_AUTH_SET_TLS_KEY],
-					name[RGPU_AUTH_SET_TLS_CA]);
+			return rgpu_why(
+				why, -EINVAL,
+				"no %s: a certificate needs all of %s (its file), %s (its key) and %s (whom this end trusts)",
+				name[s], name[RGPU_AUTH_SET_TLS_CERT], name[RGPU_AUTH_SET_TLS_KEY], name[RGPU_AUTH_SET_TLS_CA]);
 	return RGPU_AUTH_CERT;
 }
 
-int rgpu_auth_kind(const char *const text[RGPU_AUTH_SETTINGS], const char *const name[RGPU_AUTH_SETTINGS],
-		   char why[RGPU_WHY_MAX])
+int rgpu_auth_kind(const char *const text[RGPU_AUTH_SETTINGS], const char *const name[RGPU_AUTH_SETTINGS], char why[RGPU_WHY_MAX])
 {
 	bool key = given(text, RGPU_AUTH_SET_KEY), cert = false;
 	const char *kind = given(text, RGPU_AUTH_SET_KIND) ? text[RGPU_AUTH_SET_KIND] : NULL;
@@ -50,9 +49,8 @@ int rgpu_auth_kind(const char *const text[RGPU_AUTH_SETTINGS], const char *const
 int rgpu_auth_load(const char *const text[RGPU_AUTH_SETTINGS], const char *const name[RGPU_AUTH_SETTINGS], struct rgpu_auth *out,
 		   char why[RGPU_WHY_MAX])
 {
-	struct rgpu_cert_files files = {.cert = text[RGPU_AUTH_SET_TLS_CERT],
-					.key = text[RGPU_AUTH_SET_TLS_KEY],
-					.ca = text[RGPU_AUTH_SET_TLS_CA]};
+	struct rgpu_cert_files files = {
+		.cert = text[RGPU_AUTH_SET_TLS_CERT], .key = text[RGPU_AUTH_SET_TLS_KEY], .ca = text[RGPU_AUTH_SET_TLS_CA]};
 	int kind = rgpu_auth_kind(text, name, why);
 
 	*out = (struct rgpu_auth){0};

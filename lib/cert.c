@@ -212,8 +212,8 @@ static int guarded(const char *path, char why[RGPU_WHY_MAX])
 	if (!S_ISREG(st.st_mode))
 		return rgpu_why(why, -EINVAL, "the certificate's key %.120s is not a regular file", path);
 	if (st.st_mode & 077)
-		return rgpu_why(why, -EACCES, "the certificate's key %.120s may be used by others (mode %04o): chmod 600 it", path,
-				st.st_mode & 07777);
+		return rgpu_why(why, -EACCES, "the certificate's key %.120s may be used by others (mode %04o): chmod 600 it",
+				path, st.st_mode & 07777);
 	return 0;
 }
 

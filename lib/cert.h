@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X.509 certificates of links: what this end shows, whom it trusts, the name that a client's gives it, and what is wrong with one. */
+/* X.509 certificates of links: what this end shows, whom it trusts, the name that a client's gives it, and what is wrong with
+ * one. */
 #ifndef RGPU_LIB_CERT_H
 #define RGPU_LIB_CERT_H
 
@@ -25,9 +26,9 @@ struct rgpu_cert;
 int rgpu_cert_load(const struct rgpu_cert_files *f, bool server, struct rgpu_cert **out, char why[RGPU_WHY_MAX]);
 void rgpu_cert_free(struct rgpu_cert *c);
 
-const char *rgpu_cert_name(const struct rgpu_cert *c);	  /* of the own one, as a server calls its client; empty: it has none */
-int64_t rgpu_cert_days_left(const struct rgpu_cert *c);	  /* until the own one runs out; negative: since */
-const char *rgpu_cert_until(const struct rgpu_cert *c);	  /* that day, 2027-01-31 */
+const char *rgpu_cert_name(const struct rgpu_cert *c);	/* of the own one, as a server calls its client; empty: it has none */
+int64_t rgpu_cert_days_left(const struct rgpu_cert *c); /* until the own one runs out; negative: since */
+const char *rgpu_cert_until(const struct rgpu_cert *c); /* that day, 2027-01-31 */
 
 /* A client's certificate, and at most so many less one between it and the authority that is trusted. */
 #define RGPU_CERT_CHAIN 4

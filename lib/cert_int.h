@@ -20,7 +20,8 @@ bool rgpu_cert_owner(X509 *x, char name[RGPU_CERT_NAME_MAX]);
 /* After a server's handshake: who came. */
 bool rgpu_cert_peer(SSL *ssl, char name[RGPU_CERT_NAME_MAX], struct rgpu_cert_id *id);
 
-/* For a verify callback: the verdict on the peer's certificate, and a line for people when it is no. @host: what a client connected to. */
+/* For a verify callback: the verdict on the peer's certificate, and a line for people when it is no. @host: what a client
+ * connected to. */
 int rgpu_cert_judge(int good, X509_STORE_CTX *s, bool server, const char *host, char *why, size_t room);
 
 /* What an alert says of our certificate (@reason is OpenSSL's). NULL: it says nothing of it. */

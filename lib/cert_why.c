@@ -78,15 +78,16 @@ static void about_server(long verdict, X509 *leaf, X509 *x, const char *host, ch
 			 day(X509_get0_notAfter(x), at));
 		return;
 	case X509_V_ERR_CERT_NOT_YET_VALID:
-		snprintf(why, room, "the server's certificate (%s) is valid from %s on: is the clock of this machine right?", names,
-			 day(X509_get0_notBefore(x), at));
+		snprintf(why, room, "the server's certificate (%s) is valid from %s on: is the clock of this machine right?",
+			 names, day(X509_get0_notBefore(x), at));
 		return;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
-		snprintf(why, room,
-			 "the server's certificate is for %s, not for %.100s: connect to a name that it has, or have this one put "
-			 "into it",
-			 names, host);
+		snprintf(
+			why, room,
+			"the server's certificate is for %s, not for %.100s: connect to a name that it has, or have this one put "
+			"into it",
+			names, host);
 		return;
 	}
 	if (issuer_missing(verdict))
@@ -95,7 +96,8 @@ static void about_server(long verdict, X509 *leaf, X509 *x, const char *host, ch
 			 "authorities (tls-ca) the right one?",
 			 names, issuer);
 	else
-		snprintf(why, room, "the server's certificate (%s) is not good: %s", names, X509_verify_cert_error_string(verdict));
+		snprintf(why, room, "the server's certificate (%s) is not good: %s", names,
+			 X509_verify_cert_error_string(verdict));
 }
 
 /* We are the server, and the client's is not. */
@@ -146,7 +148,8 @@ static const char *told_client(int reason)
 {
 	switch (reason) {
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-		return "the server says that this client's certificate has expired, or is not valid yet: renew it, and look at the "
+		return "the server says that this client's certificate has expired, or is not valid yet: renew it, and look at "
+		       "the "
 		       "clocks";
 	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
 		return "the server does not trust who issued this client's certificate: its file of authorities (tls-ca) has to "
@@ -171,10 +174,12 @@ static const char *told_server(int reason)
 {
 	switch (reason) {
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-		return "a client says that this server's certificate has expired, or is not valid yet: renew it (tls-cert), reload, "
+		return "a client says that this server's certificate has expired, or is not valid yet: renew it (tls-cert), "
+		       "reload, "
 		       "and look at the clocks";
 	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-		return "a client does not trust who issued this server's certificate: its file of authorities (tls-ca) has to name "
+		return "a client does not trust who issued this server's certificate: its file of authorities (tls-ca) has to "
+		       "name "
 		       "that issuer";
 	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:

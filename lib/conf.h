@@ -6,7 +6,7 @@
 #include "lib/why.h"
 
 struct rgpu_conf {
-	const char *section; /* the only one of the file */
+	const char *section;	 /* the only one of the file */
 	const char *const *many; /* settings that may stand there more than once, up to a NULL; NULL: none may */
 	/* Takes one NAME = VALUE. 0, or a negative errno and @why: the cause and what to write instead. */
 	int (*set)(void *arg, const char *name, const char *value, char why[RGPU_WHY_MAX]);
@@ -17,7 +17,8 @@ struct rgpu_conf {
 
 /*
  * Reads @path to its end: [SECTION], NAME = VALUE, comments behind '#' or ';' at a line's begin and behind " ;" elsewhere. A
- * setting's second line is bad, for which of them holds nobody sees. How many lines were bad, each told to bad(); or a negative errno with @why when the file cannot be read.
+ * setting's second line is bad, for which of them holds nobody sees. How many lines were bad, each told to bad(); or a negative
+ * errno with @why when the file cannot be read.
  */
 int rgpu_conf_read(const struct rgpu_conf *c, const char *path, char why[RGPU_WHY_MAX]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The JIT options that travel: client and server must agree on them. Included behind cuda.h, to which the shims give their visibility. */
+/* The JIT options that travel: client and server must agree on them. Included behind cuda.h, to which the shims give their
+ * visibility. */
 #ifndef RGPU_LIB_JIT_OPTION_H
 #define RGPU_LIB_JIT_OPTION_H
 

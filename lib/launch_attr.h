@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The launch attributes that travel as they are, and the events in them. Included behind cuda.h, to which the shims give their visibility. */
+/* The launch attributes that travel as they are, and the events in them. Included behind cuda.h, to which the shims give their
+ * visibility. */
 #ifndef RGPU_LIB_LAUNCH_ATTR_H
 #define RGPU_LIB_LAUNCH_ATTR_H
 

@@ -32,14 +32,14 @@ struct rgpu_link {
 	int fd;
 	char cipher[64];
 	bool server, ready, eof;
-	bool full; /* the last receive took all it had room for: the socket may hold more */
+	bool full;  /* the last receive took all it had room for: the socket may hold more */
 	int broken; /* negative errno once the link cannot go on */
 	SSL *ssl;   /* or … */
 	struct rgpu_plain *plain;
 	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
 	char identity[64];
-	char *host; /* client with a certificate: what the server's is to be for, until the handshake is done */
-	bool certs, told, by_cert; /* may have them; see rgpu_link_told(); the peer had one */
+	char *host;		     /* client with a certificate: what the server's is to be for, until the handshake is done */
+	bool certs, told, by_cert;   /* may have them; see rgpu_link_told(); the peer had one */
 	struct rgpu_cert_id cert_id; /* server: the client's */
 	rgpu_psk_find find;
 	void *find_arg;
@@ -340,11 +340,13 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 		return broken(l, -l->sock_err, "the connection broke: %s", strerror(l->sock_err));
 	e = ERR_peek_last_error();
 	reason = ERR_GET_REASON(e);
-	/* A client's handshake is over before the server has looked at its certificate: the verdict is the first thing that it reads. */
+	/* A client's handshake is over before the server has looked at its certificate: the verdict is the first thing that it
+	 * reads. */
 	if (l->certs && (!l->ready || !l->server)) {
 		const char *told = rgpu_cert_told(l->server, reason);
 
-		l->told = l->server && (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE || reason == SSL_R_CERTIFICATE_VERIFY_FAILED);
+		l->told = l->server &&
+			  (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE || reason == SSL_R_CERTIFICATE_VERIFY_FAILED);
 		if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && *l->why)
 			return l->broken = -EACCES;
 		if (told)
@@ -370,8 +372,9 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 				      l->identity);
 		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
 		case SSL_R_NO_SHARED_CIPHER:
-			return broken(l, -EACCES, "a client offered no key, and this server has no certificate (tls-cert) to speak to "
-						 "clients with certificates");
+			return broken(l, -EACCES,
+				      "a client offered no key, and this server has no certificate (tls-cert) to speak to "
+				      "clients with certificates");
 		}
 		return broken(l, -EPROTO, "the other side does not speak TLS 1.3 with a pre-shared key (%s)",
 			      reason ? ERR_reason_error_string(e) : "unexpected bytes");

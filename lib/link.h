@@ -41,13 +41,15 @@ int rgpu_link_handshake(struct rgpu_link *l);
 int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms);
 
 int rgpu_link_fd(const struct rgpu_link *l);
-short rgpu_link_events(const struct rgpu_link *l);	   /* POLLIN, and POLLOUT while output waits */
-bool rgpu_link_buffered(const struct rgpu_link *l);	   /* bytes lie inside, or the last read did not empty the socket: do not poll before reading */
-const char *rgpu_link_identity(const struct rgpu_link *l); /* server: the client's key or its certificate's name, after the handshake */
+short rgpu_link_events(const struct rgpu_link *l); /* POLLIN, and POLLOUT while output waits */
+bool rgpu_link_buffered(
+	const struct rgpu_link *l); /* bytes lie inside, or the last read did not empty the socket: do not poll before reading */
+const char *
+rgpu_link_identity(const struct rgpu_link *l); /* server: the client's key or its certificate's name, after the handshake */
 const struct rgpu_cert_id *rgpu_link_cert_id(const struct rgpu_link *l); /* server: NULL: it has a key */
 /* The peer believes to be connected, and must read our alert: its bytes are to be read before this socket is closed. */
 bool rgpu_link_told(const struct rgpu_link *l);
-const char *rgpu_link_cipher(const struct rgpu_link *l);   /* protocol and cipher, after the handshake */
+const char *rgpu_link_cipher(const struct rgpu_link *l); /* protocol and cipher, after the handshake */
 const char *rgpu_link_why(const struct rgpu_link *l);
 
 /*

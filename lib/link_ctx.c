@@ -45,7 +45,8 @@ static SSL_CTX *make_ctx(bool server)
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
-	/* Without authorities of its own, which lib/cert.c adds, a context takes no certificate: the pre-shared key proves the peer. */
+	/* Without authorities of its own, which lib/cert.c adds, a context takes no certificate: the pre-shared key proves the
+	 * peer. */
 	SSL_CTX_set_verify(ctx, server ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_max_early_data(ctx, 0);

@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-#define OCCUPANCY_WARP	  32u
-#define OCCUPANCY_REGS	  256u /* a warp gets registers in these */
-#define OCCUPANCY_PARTS	  4u   /* of a multiprocessor: each has its own registers for its own warps */
+#define OCCUPANCY_WARP	32u
+#define OCCUPANCY_REGS	256u /* a warp gets registers in these */
+#define OCCUPANCY_PARTS 4u   /* of a multiprocessor: each has its own registers for its own warps */
 
 /* Attributes of a device. */
 struct occupancy_device {

@@ -172,7 +172,8 @@ static int fill(scmp_filter_ctx f)
 		if (nr != __NR_SCMP_ERROR)
 			err = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), nr, 0);
 	}
-	/* The kernel takes an int: what stands in the register's upper half is nothing to it, and must be nothing to the filter. */
+	/* The kernel takes an int: what stands in the register's upper half is nothing to it, and must be nothing to the filter.
+	 */
 	for (size_t i = 0; i < sizeof(families) / sizeof(*families) && !err; i++)
 		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
 				       SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, families[i]));

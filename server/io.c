@@ -243,8 +243,7 @@ static void sleep_until_something(struct io *io, bool busy)
 	if (w->times.hang < 4 * TICK_MS || io->grace < 4 * TICK_MS)
 		timeout = LAZY_MS;
 	if (io->greeting)
-		watch_fd(w, rgpu_link_fd(io->greeting),
-			 EPOLLIN | (rgpu_link_events(io->greeting) & POLLOUT ? EPOLLOUT : 0));
+		watch_fd(w, rgpu_link_fd(io->greeting), EPOLLIN | (rgpu_link_events(io->greeting) & POLLOUT ? EPOLLOUT : 0));
 	if (io->live)
 		watch_link(w);
 	pthread_mutex_unlock(&w->input_lock);

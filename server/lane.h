@@ -93,7 +93,7 @@ void lane_put_filling(struct srv_lane *lane);
 void lane_queue(struct srv_lane *lane, struct batch *b); /* takes the reference over */
 
 bool lane_is_mine(const struct srv_lane *lane); /* the calling thread runs its records */
-bool lane_has_work(struct srv_lane *lane); /* something is queued, or it is to close */
+bool lane_has_work(struct srv_lane *lane);	/* something is queued, or it is to close */
 
 /* How much the client may have sent on this connection. */
 uint64_t lane_allow(struct srv_lane *lane);

@@ -29,7 +29,7 @@
 #define GUESTS_MAX    256 /* connections that have not shown a key: the oldest makes room */
 #define GUEST_ADDR    64  /* of them from one address: its own oldest makes room */
 #define GUEST_MS      5000
-#define LEAVE_MS      1000 /* for one that was refused to read why */
+#define LEAVE_MS      1000	       /* for one that was refused to read why */
 #define LISTEN_ENV    "RGPU_LISTEN_FD" /* to ourselves over a reload: "FD PORT HOST" */
 
 /* A connection that has not proven anything. Nothing is parsed: a first byte, then a handshake or a comparison. */

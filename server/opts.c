@@ -315,7 +315,7 @@ static char *keep(const char *value)
 	static struct kept {
 		struct kept *next;
 		char text[];
-	} *all;
+	} * all;
 	struct kept *k = malloc(sizeof(*k) + strlen(value) + 1);
 
 	if (!k)
@@ -482,6 +482,6 @@ void server_opts_softgpu_line(const struct server_opts *o, char *line, unsigned 
 	else if (!o->tls.cert)
 		snprintf(line, size, "rgpu-server --softgpu --listen %s --plaintext", addr);
 	else
-		snprintf(line, size, "rgpu-server --softgpu --listen %s --tls-cert %s --tls-key %s --tls-ca %s", addr, o->tls.cert,
-			 o->tls.key, o->tls.ca);
+		snprintf(line, size, "rgpu-server --softgpu --listen %s --tls-cert %s --tls-key %s --tls-ca %s", addr,
+			 o->tls.cert, o->tls.key, o->tls.ca);
 }

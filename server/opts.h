@@ -28,7 +28,7 @@ struct server_opts {
 	enum server_mode mode;
 	int fd; /* hidden modes: the socket or pipe to the listener */
 	bool softgpu, verbose, plaintext;
-	int web; /* port of the page on loopback, WEB_OFF */
+	int web;	  /* port of the page on loopback, WEB_OFF */
 	char driver[512]; /* file or name for dlopen(); the genuine one unless told otherwise */
 	char blas[512];	  /* empty: the API code's own choice */
 	char nvml[512];	  /* file or name for dlopen() of the genuine driver's NVML */

@@ -116,7 +116,7 @@ bool output_ctl_flags(struct output *o, uint16_t type, uint16_t flags, const voi
 int output_ack(struct srv_lane *lane, uint64_t published);
 void output_drop_all(struct srv_lane *lane); /* the lane is closed */
 /* A new connection begins: everything unacknowledged is sent again. After the published ones were acked. */
-int output_reset(struct worker *w);   /* 0 or -ENOMEM */
-void output_cut(struct output *o);    /* ends the connection, if there is one, and forgets what was on its way */
+int output_reset(struct worker *w); /* 0 or -ENOMEM */
+void output_cut(struct output *o);  /* ends the connection, if there is one, and forgets what was on its way */
 
 #endif

@@ -64,7 +64,8 @@ int pair_run(const struct server_opts *o)
 		addr, file);
 	if (*host)
 		fprintf(stderr,
-			"# Where clients do not find the name %s, put an address of this machine in its place: hostname -I.\n", host);
+			"# Where clients do not find the name %s, put an address of this machine in its place: hostname -I.\n",
+			host);
 	if (rgpu_addr_is_loopback(&o->listen))
 		fprintf(stderr,
 			"# Clients on other machines reach the server only when it listens for them: listen = 0.0.0.0:%u in\n"

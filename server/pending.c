@@ -8,7 +8,7 @@
 
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
-#define NAP_SHARE  100 /* a nap is so small a part of the time in which nothing happened: nobody waits much longer than he must */
+#define NAP_SHARE  100 /* a nap is so small a part of the idle time: nobody waits much longer than he must */
 
 int64_t pending_nap(int64_t since)
 {

@@ -30,7 +30,7 @@ struct ses {
 	struct wmsg_ident ident;
 	_Atomic int sock; /* set once, closed with the last reference, so that it may be used without the lock */
 	int pidfd;	  /* of the worker, −1 none: the sockets of one that died may be a child's still. As sock. */
-	uint32_t asked; /* id of the last request */
+	uint32_t asked;	  /* id of the last request */
 	bool gone_said, hung_up;
 	struct usage usage;
 	struct wmsg gone; /* the worker's last word */
@@ -59,9 +59,9 @@ struct registry {
 	char state_dir[STATE_DIR_MAX];
 	struct quota *quota;
 	unsigned *slot_users; /* of each slot of it; lock */
-	struct store *store; /* NULL: nothing is kept */
-	unsigned slots;	     /* for new sessions */
-	unsigned most; /* sessions at once: max_sessions, or those of an earlier server that let in more */
+	struct store *store;  /* NULL: nothing is kept */
+	unsigned slots;	      /* for new sessions */
+	unsigned most;	      /* sessions at once: max_sessions, or those of an earlier server that let in more */
 	int wake_fd;	      /* eventfd: the set of sessions changed */
 	pthread_mutex_t lock; /* of the list, tokens and tombstones; a leaf */
 	struct ses *list;

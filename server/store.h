@@ -14,7 +14,7 @@
 #define STORE_NAME_MAX	(CLIENT_NAME_MAX + 32)
 #define STORE_LIST_MAX	16384u /* hints that one session is told at its start: the latest used */
 
-#define STORE_IDLE_MAX	64u
+#define STORE_IDLE_MAX 64u
 
 struct store;
 struct store_tenant;

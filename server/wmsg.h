@@ -43,7 +43,7 @@ struct wmsg_ident {
 	char key_id[CLIENT_NAME_MAX];
 	uint32_t proof;		  /* enum proof: what key_id is the name of */
 	struct rgpu_cert_id cert; /* PROOF_CERT */
-	char from[64]; /* the address that it was started from */
+	char from[64];		  /* the address that it was started from */
 	char comm[17];
 	uint32_t uid, pid, device, flags, epoch, lease;
 	uint32_t slot;	 /* in the account of memory */

@@ -8,7 +8,7 @@
 
 void count_round_trip(uint16_t op);
 void count_hidden(uint32_t n); /* NEED, of no record: uploads that had to be sent after all */
-void count_trace(void); /* RGPU_TRACE_ROUNDTRIPS=1: prints them when the process exits */
+void count_trace(void);	       /* RGPU_TRACE_ROUNDTRIPS=1: prints them when the process exits */
 
 /*
  * For tests: replies waited for so far by records of that name, by all of them when @name is NULL, −1 when no record is

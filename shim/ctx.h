@@ -36,9 +36,9 @@ struct ctx {
 	_Atomic uint64_t settled;
 	_Atomic uint64_t idle; /* all that it was given up to this stamp is done */
 	_Atomic uint64_t
-		blocking;      /* the last work of streams that the legacy stream waits for, and that are not made or are gone */
-	struct known legacy;   /* its legacy stream */
-	struct ctx *next;      /* of the dead ones: ctx.c */
+		blocking;    /* the last work of streams that the legacy stream waits for, and that are not made or are gone */
+	struct known legacy; /* its legacy stream */
+	struct ctx *next;    /* of the dead ones: ctx.c */
 };
 
 /* Flags of a context: known ones, and at most one way of waiting. */

@@ -59,43 +59,41 @@ static cublasStatus_t matrix(int64_t rows, int64_t cols, int64_t size, const voi
 }
 
 #define HELPERS(suffix, integer)                                                                                                 \
-	API cublasSetVector##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy)      \
+	API cublasSetVector##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy)                 \
 	{                                                                                                                        \
 		return vector(n, size, x, incx, y, incy, true, NULL, true);                                                      \
 	}                                                                                                                        \
-	API cublasGetVector##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy)      \
+	API cublasGetVector##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy)                 \
 	{                                                                                                                        \
 		return vector(n, size, x, incx, y, incy, false, NULL, true);                                                     \
 	}                                                                                                                        \
-	API cublasSetMatrix##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b,    \
-					       integer ldb)                                                                      \
+	API cublasSetMatrix##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b, integer ldb)  \
 	{                                                                                                                        \
 		return matrix(rows, cols, size, a, lda, b, ldb, true, NULL, true);                                               \
 	}                                                                                                                        \
-	API cublasGetMatrix##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b,    \
-					       integer ldb)                                                                      \
+	API cublasGetMatrix##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b, integer ldb)  \
 	{                                                                                                                        \
 		return matrix(rows, cols, size, a, lda, b, ldb, false, NULL, true);                                              \
 	}
 
 #define ASYNC_HELPERS(suffix, integer)                                                                                           \
-	API cublasSetVectorAsync##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy, \
-						    CUstream s)                                                              \
+	API cublasSetVectorAsync##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy,            \
+					 CUstream s)                                                                             \
 	{                                                                                                                        \
 		return vector(n, size, x, incx, y, incy, true, s, false);                                                        \
 	}                                                                                                                        \
-	API cublasGetVectorAsync##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy, \
-						    CUstream s)                                                              \
+	API cublasGetVectorAsync##suffix(integer n, integer size, const void *x, integer incx, void *y, integer incy,            \
+					 CUstream s)                                                                             \
 	{                                                                                                                        \
 		return vector(n, size, x, incx, y, incy, false, s, false);                                                       \
 	}                                                                                                                        \
-	API cublasSetMatrixAsync##suffix(integer rows, integer cols, integer size, const void *a, integer lda,        \
-						    void *b, integer ldb, CUstream s)                                        \
+	API cublasSetMatrixAsync##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b,          \
+					 integer ldb, CUstream s)                                                                \
 	{                                                                                                                        \
 		return matrix(rows, cols, size, a, lda, b, ldb, true, s, false);                                                 \
 	}                                                                                                                        \
-	API cublasGetMatrixAsync##suffix(integer rows, integer cols, integer size, const void *a, integer lda,        \
-						    void *b, integer ldb, CUstream s)                                        \
+	API cublasGetMatrixAsync##suffix(integer rows, integer cols, integer size, const void *a, integer lda, void *b,          \
+					 integer ldb, CUstream s)                                                                \
 	{                                                                                                                        \
 		return matrix(rows, cols, size, a, lda, b, ldb, false, s, false);                                                \
 	}

@@ -112,7 +112,7 @@ void landing_poll(void);
 int landing_await(struct rgpu_call *c, uint64_t addr, uint64_t bytes);
 /* A place for @bytes in shared memory; *r says why there is none. */
 struct landing *landing_new(struct rgpu_call *c, struct shim_exec *e, uint64_t bytes, uint32_t *bo, uint64_t *off, int *r);
-void landing_add(struct landing *l, const struct operand *o);	     /* its bytes are next */
+void landing_add(struct landing *l, const struct operand *o);			/* its bytes are next */
 void landing_sent(struct landing *l, const struct rgpu_call *c, uint64_t wire); /* the record is on its way, on that stream */
 void landing_cancel(struct landing *l);
 uint64_t landing_tag(const struct landing *l); /* the word that arrives last */

@@ -31,14 +31,14 @@ struct rgpu_lane {
 	uint32_t cq_kicked;	   /* cq_head when the proxy was last told of room in the CQ */
 	uint32_t spin, spin_max;   /* rounds worth spinning before sleeping */
 	uint64_t seq, last_stamp;
-	uint64_t bulk; /* the last record that had bytes to send */
-	uint64_t own;  /* names its thread's own stream (ordered.h): another thread that has it later has another one */
-	uint32_t needed; /* of the P page's, those that are counted */
+	uint64_t bulk;	      /* the last record that had bytes to send */
+	uint64_t own;	      /* names its thread's own stream (ordered.h): another thread that has it later has another one */
+	uint32_t needed;      /* of the P page's, those that are counted */
 	struct fence *fences; /* outstanding */
 	bool busy;	      /* between begin and kick: a signal handler that calls CUDA is refused */
 	struct staging *staging;
 	struct progress *progress; /* of the copy that is under way, where somebody looks */
-	struct rgpu_lane *next; /* in the pool */
+	struct rgpu_lane *next;	   /* in the pool */
 };
 
 int lane_open(struct rgpu_lane *l); /* session is set; a CUresult */

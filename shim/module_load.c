@@ -47,7 +47,8 @@ int load_options_read(struct load_options *o, unsigned n, const CUjit_option *op
 			o->wall_time = &values[i];
 			break;
 		case CU_JIT_THREADS_PER_BLOCK:
-			break; /* its value is the driver's answer, too, and nobody would carry it back: what was asked for stays */
+			break; /* its value is the driver's answer, too, and nobody would carry it back: what was asked for stays
+				*/
 		default:
 			if (!jit_option_is_number(options[i]))
 				return rgpu_unsupported("a JIT option with pointers", NULL);

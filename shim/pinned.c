@@ -19,7 +19,7 @@
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
 atomic_uint pinned_unreached;
-static atomic_uint npending;   /* ranges with a pending copy: usually 0, and then nobody looks */
+static atomic_uint npending; /* ranges with a pending copy: usually 0, and then nobody looks */
 
 bool pinned_find(const void *p, struct pinned *out)
 {

@@ -89,10 +89,10 @@ static inline int process_ready(void)
 	return word && *word ? 0 : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-bool process_exiting(void);						 /* exit() was called */
-struct process *process_get(void);					 /* after process_ready() */
-struct device *device_find(int ordinal);				 /* NULL: none */
-void device_answer(struct device *d);					 /* fills in attrs and launch, from props */
+bool process_exiting(void);		 /* exit() was called */
+struct process *process_get(void);	 /* after process_ready() */
+struct device *device_find(int ordinal); /* NULL: none */
+void device_answer(struct device *d);	 /* fills in attrs and launch, from props */
 
 /* RGPU_PROPS_NONE: the driver does not know it. */
 static inline int device_attribute(const struct device *d, CUdevice_attribute attrib)

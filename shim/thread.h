@@ -12,7 +12,7 @@ struct thread {
 	uint64_t *stack; /* context handles, the current one last; 0 is "no context" put there by cuCtxSetCurrent(NULL) */
 	unsigned depth, room;
 	struct rgpu_lane *lane; /* of the only session so far */
-	struct known own; /* its per-thread default stream in that context: */
+	struct known own;	/* its per-thread default stream in that context: */
 	uint64_t own_context;
 	bool in_host_function; /* runs one of the program for a stream: it must not call CUDA */
 };

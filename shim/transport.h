@@ -46,8 +46,8 @@ struct rgpu_bo {
 /*
  * Finds the devices that this process may use (kmod: opens every /dev/rgpuN, skipping those that it may not open or that
  * have no GPU behind them; direct: asks the server). No session is started and, for kmod, nothing crosses the network.
- * -ENODEV none, -EACCES not permitted (device cgroup, mode; wrong key or certificate), -ECONNREFUSED/-ETIMEDOUT/-EHOSTUNREACH server not
- * reached, -EPROTO versions differ, -EINVAL bad RGPU_SERVER, RGPU_KEY or RGPU_TLS_….
+ * -ENODEV none, -EACCES not permitted (device cgroup, mode; wrong key or certificate), -ECONNREFUSED/-ETIMEDOUT/-EHOSTUNREACH
+ * server not reached, -EPROTO versions differ, -EINVAL bad RGPU_SERVER, RGPU_KEY or RGPU_TLS_….
  */
 int rgpu_transport_open(struct rgpu_transport **out);
 void rgpu_transport_close(struct rgpu_transport *t);

@@ -517,7 +517,8 @@ static int read_devices(struct direct *d)
 
 int transport_direct_open(const char *server, struct rgpu_transport **out)
 {
-	static const char *const name[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA", "RGPU_AUTH"};
+	static const char *const name[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA",
+							     "RGPU_AUTH"};
 	const char *text[RGPU_AUTH_SETTINGS], *mode;
 	char why[RGPU_WHY_MAX];
 	struct direct *d;

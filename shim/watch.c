@@ -13,9 +13,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rgpu_bo bo;
-static bool failed;	      /* no buffer object: every question is a round trip */
-static uint64_t owed[PLACES]; /* the mark that will be written there; 0: the place is free */
-static bool given_up[PLACES]; /* nobody looks, but it is not written yet */
+static bool failed;		       /* no buffer object: every question is a round trip */
+static uint64_t owed[PLACES];	       /* the mark that will be written there; 0: the place is free */
+static bool given_up[PLACES];	       /* nobody looks, but it is not written yet */
 static struct rgpu_lane *lane[PLACES]; /* whose reply brings it */
 static uint32_t next;
 static uint64_t last_mark;

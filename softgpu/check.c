@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* softgpu-check FILE.ptx…: says of each file which kernels the engine takes, or of each function the first line that it does not. */
+/* softgpu-check FILE.ptx…: says of each file which kernels the engine takes, or of each function the first line that it does not.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

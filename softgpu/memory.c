@@ -303,5 +303,6 @@ static void globals_free(void *arg, uint64_t addr)
 
 struct ptx_mem module_memory(struct device *d)
 {
-	return (struct ptx_mem){.alloc = globals_alloc, .free = globals_free, .arg = d, .heap_bytes = atomic_load(&d->heap_bytes)};
+	return (struct ptx_mem){
+		.alloc = globals_alloc, .free = globals_free, .arg = d, .heap_bytes = atomic_load(&d->heap_bytes)};
 }

@@ -104,8 +104,8 @@ struct device {
 	struct ctx *primary;  /* made at cuInit, never freed: its handle outlives release and retain */
 	unsigned int retained;
 	unsigned int primary_flags;
-	atomic_size_t heap_bytes; /* of device malloc in modules loaded from now on; 0: the default */
-	atomic_uint heaps;	  /* modules loaded that have one */
+	atomic_size_t heap_bytes;	  /* of device malloc in modules loaded from now on; 0: the default */
+	atomic_uint heaps;		  /* modules loaded that have one */
 	struct pool *pool, *current_pool; /* the default one; the one that cuMemAllocAsync takes from */
 };
 

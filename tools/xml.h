@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-/* Writes @s with XML's own characters escaped. Control characters, which XML has not, become '?': who named a device need not know. */
+/* Writes @s with XML's own characters escaped. Control characters, which XML has not, become '?': who named a device need not
+ * know. */
 static inline void xml_text(const char *s, FILE *to)
 {
 	for (; *s; s++)

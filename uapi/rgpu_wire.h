@@ -37,7 +37,7 @@ struct rgpu_rec {
 	__u64 seq;   /* 1, 2, 3 … per channel, over all connections */
 	__u64 after; /* session counter when the call began: every stamp ≤ it must have run */
 	__u64 stamp; /* this call's place: ++counter, taken just before publishing; or 0, see below */
-	/* nseg × struct rgpu_seg, then the body */
+		     /* nseg × struct rgpu_seg, then the body */
 };
 
 /*
@@ -78,7 +78,7 @@ struct rgpu_rep {
 	__u32 qop;	/* … and which call that was */
 	__u32 body_len; /* bytes of body, before padding */
 	__u64 bulk;	/* bytes placed in RECV segments */
-	/* body */
+			/* body */
 };
 #define RGPU_REP_MAX (32u << 10)
 
@@ -88,27 +88,27 @@ struct rgpu_rep {
 struct rgpu_frame {
 	__u32 len; /* after this header, ≤ RGPU_FRAME_MAX */
 	__u16 type;
-	__u16 flags; /* RECORDS: credit that the client would like to have on this channel, MiB; 0: as it is */
+	__u16 flags;   /* RECORDS: credit that the client would like to have on this channel, MiB; 0: as it is */
 	__u32 channel; /* 0 where it has no meaning */
 	__u32 reserved;
 };
-#define RGPU_FRAME_MAX (1u << 20)
-#define RGPU_FRAME_BULK (256u << 10) /* bulk payload of one frame: small enough that small calls of other channels slip between */
+#define RGPU_FRAME_MAX	(1u << 20)
+#define RGPU_FRAME_BULK (256u << 10) /* bulk payload of one frame: small enough that small calls of others slip between */
 
 enum rgpu_frame_type {
 	/* Control connection: the client's or proxy's standing link to the listener. Requests are answered in order. */
-	RGPU_C_HELLO = 1,   /* struct rgpu_hello → WELCOME or ERROR */
-	RGPU_C_WELCOME = 2, /* struct rgpu_welcome */
-	RGPU_C_ERROR = 3,   /* struct rgpu_error_frame */
-	RGPU_C_DEVICES = 4, /* empty → DEVICE_LIST */
+	RGPU_C_HELLO = 1,	/* struct rgpu_hello → WELCOME or ERROR */
+	RGPU_C_WELCOME = 2,	/* struct rgpu_welcome */
+	RGPU_C_ERROR = 3,	/* struct rgpu_error_frame */
+	RGPU_C_DEVICES = 4,	/* empty → DEVICE_LIST */
 	RGPU_C_DEVICE_LIST = 5, /* n × (struct rgpu_device_entry + props, padded to 8) */
-	RGPU_C_START = 6,   /* struct rgpu_start → STARTED or ERROR; idempotent under sid */
-	RGPU_C_STARTED = 7, /* struct rgpu_started */
-	RGPU_C_RESUME = 8,  /* struct rgpu_start → STARTED; the older lease is dead before the answer */
-	RGPU_C_JOIN = 9,    /* struct rgpu_join → OK: one more device for a session */
-	RGPU_C_END = 10,    /* struct rgpu_join (device unused) → OK: the client process is gone */
+	RGPU_C_START = 6,	/* struct rgpu_start → STARTED or ERROR; idempotent under sid */
+	RGPU_C_STARTED = 7,	/* struct rgpu_started */
+	RGPU_C_RESUME = 8,	/* struct rgpu_start → STARTED; the older lease is dead before the answer */
+	RGPU_C_JOIN = 9,	/* struct rgpu_join → OK: one more device for a session */
+	RGPU_C_END = 10,	/* struct rgpu_join (device unused) → OK: the client process is gone */
 	RGPU_C_OK = 11,
-	RGPU_C_STATS = 12,  /* empty → STATS_LIST */
+	RGPU_C_STATS = 12,	/* empty → STATS_LIST */
 	RGPU_C_STATS_LIST = 13, /* struct rgpu_stats, then its entries */
 	RGPU_C_TELEMETRY = 14,	/* struct rgpu_telemetry_ask → TELEMETRY_LIST; only to a server whose WELCOME has the feature */
 	RGPU_C_TELEMETRY_LIST = 15,
@@ -124,7 +124,7 @@ enum rgpu_frame_type {
 	RGPU_D_REPLY = 39,    /* server: whole replies of one channel */
 	RGPU_D_PING = 40,     /* either: 8 bytes, answered by PONG with the same bytes */
 	RGPU_D_PONG = 41,
-	RGPU_D_BYE = 42,      /* either: struct rgpu_error_frame: the session is over for good, and why (err 0: a clean end) */
+	RGPU_D_BYE = 42, /* either: struct rgpu_error_frame: the session is over for good, and why (err 0: a clean end) */
 	RGPU_D_CLOSE_CHANNEL = 43, /* client: after all its records; server drops the lane */
 
 	/* Repeated bytes, see struct rgpu_ref; on connections whose ATTACH and ATTACHED both have RGPU_ATTACH_CACHE. */
@@ -160,13 +160,13 @@ struct rgpu_welcome {
 	__u64 features;
 	__u8 server[16]; /* names this server: devices of one server share sessions */
 	char agent[64];
-	char driver[64]; /* "softgpu", "CUDA 13.0 …": what answers */
+	char driver[64];      /* "softgpu", "CUDA 13.0 …": what answers */
 	__u32 driver_version; /* as cuDriverGetVersion */
 	__u32 ndevices;
 };
 
 struct rgpu_error_frame {
-	__s32 err; /* a positive Linux errno: the class of the cause */
+	__s32 err;	/* a positive Linux errno: the class of the cause */
 	char text[252]; /* one line: cause, and what to do */
 };
 
@@ -185,12 +185,12 @@ struct rgpu_start {
 	__u8 sid[16];
 	__u32 epoch; /* the proxy's; direct mode: 1 + reconnections */
 	__u32 uid;
-	__u32 pid; /* as the client's host sees it */
+	__u32 pid;    /* as the client's host sees it */
 	__u32 device; /* the starter's device, index in DEVICE_LIST */
 	char comm[16];
 	__u32 data_len; /* the shim's own words, opaque to relays: api/hello.h */
 	__u32 flags;	/* RGPU_START_… */
-	/* data */
+			/* data */
 };
 
 struct rgpu_started {
@@ -202,8 +202,8 @@ struct rgpu_started {
 
 struct rgpu_join {
 	__u8 sid[16];
-	__u32 device;	/* index in DEVICE_LIST */
-	__u32 index;	/* its index in the session: 0 the starter's, then as joined */
+	__u32 device; /* index in DEVICE_LIST */
+	__u32 index;  /* its index in the session: 0 the starter's, then as joined */
 };
 
 struct rgpu_stats_device {
@@ -232,13 +232,13 @@ struct rgpu_stats {
  * module as RGPU_CONTROL_TELEMETRY, so an answer fits into RGPU_CONTROL_MAX bytes.
  */
 enum rgpu_telemetry {
-	RGPU_TELEMETRY_PING = 0,      /* → empty */
-	RGPU_TELEMETRY_FIXED = 1,     /* device → facts that do not change */
-	RGPU_TELEMETRY_LIVE = 2,      /* device → facts of this moment */
-	RGPU_TELEMETRY_SLOW = 3,      /* device → facts that take the driver some time to measure */
-	RGPU_TELEMETRY_PROCESSES = 4, /* first → struct rgpu_telemetry_list, n × struct rgpu_telemetry_process */
+	RGPU_TELEMETRY_PING = 0,	/* → empty */
+	RGPU_TELEMETRY_FIXED = 1,	/* device → facts that do not change */
+	RGPU_TELEMETRY_LIVE = 2,	/* device → facts of this moment */
+	RGPU_TELEMETRY_SLOW = 3,	/* device → facts that take the driver some time to measure */
+	RGPU_TELEMETRY_PROCESSES = 4,	/* first → struct rgpu_telemetry_list, n × struct rgpu_telemetry_process */
 	RGPU_TELEMETRY_UPLOADS = 0x2e0, /* → struct rgpu_telemetry_uploads; answered by the proxy, never sent */
-	RGPU_TELEMETRY_LINK = 5,      /* → struct rgpu_telemetry_link; answered on the client's side, never sent */
+	RGPU_TELEMETRY_LINK = 5,	/* → struct rgpu_telemetry_link; answered on the client's side, never sent */
 };
 
 struct rgpu_telemetry_ask {
@@ -265,16 +265,16 @@ struct rgpu_telemetry_list {
 /* A session on a device that it uses; of the same client only. */
 struct rgpu_telemetry_process {
 	__u8 sid[16];
-	__u64 session; /* the module's name of it, filled in by the proxy; 0: none */
+	__u64 session;	/* the module's name of it, filled in by the proxy; 0: none */
 	__u32 uid, pid; /* as the client's host sees it */
 	char comm[16];
 	__u32 device;
-	__u32 busy, busy_memory;      /* per cent of the device in the last second, NONE: not known */
+	__u32 busy, busy_memory; /* per cent of the device in the last second, NONE: not known */
 	__u32 reserved;
-	__u64 mem_used;		      /* bytes on that device */
-	__u64 records, fences;	      /* calls; those that waited for an answer */
-	__u64 bytes_up, bytes_down;   /* over the data connection */
-	__u64 rate_up, rate_down;     /* bytes per second */
+	__u64 mem_used;		    /* bytes on that device */
+	__u64 records, fences;	    /* calls; those that waited for an answer */
+	__u64 bytes_up, bytes_down; /* over the data connection */
+	__u64 rate_up, rate_down;   /* bytes per second */
 };
 
 /* Of all sessions that the proxy has carried. */
@@ -288,7 +288,7 @@ struct rgpu_telemetry_uploads {
 struct rgpu_telemetry_link {
 	char server[80]; /* host:port */
 	char agent[64], driver[64];
-	char tls[64];	 /* protocol and cipher */
+	char tls[64];		/* protocol and cipher */
 	__u64 rtt_p50, rtt_p99; /* ns, of the last samples */
 	__u32 samples;
 	__u32 reserved;
@@ -307,9 +307,9 @@ struct rgpu_telemetry_link {
 #define RGPU_PREFACE_MAGIC "RGPUdata"
 #define RGPU_PLAIN_MAGIC   "RGPUcrc1" /* a control connection without TLS: only this of the preface has a meaning */
 #define RGPU_DATA_LABEL	   "EXPORTER-rgpu-data-connection"
-#define RGPU_PSK_IDENTITY  "rgpu-pairing"	 /* control connections: identity is "rgpu-pairing/" + key id, see lib/key.h */
+#define RGPU_PSK_IDENTITY  "rgpu-pairing" /* control connections: identity is "rgpu-pairing/" + key id, see lib/key.h */
 #define RGPU_DATA_IDENTITY "rgpu-session"
-#define RGPU_PLAIN_NAME	   "plaintext"		 /* what clients without TLS are called, all of them */
+#define RGPU_PLAIN_NAME	   "plaintext" /* what clients without TLS are called, all of them */
 #define RGPU_KEY_LEN	   32
 
 struct rgpu_preface {
@@ -334,7 +334,7 @@ struct rgpu_attach_channel {
 
 struct rgpu_attached_channel {
 	__u32 channel;
-	__u32 credit; /* bytes allowed at first: RGPU_SQ_CREDIT_INITIAL less what still waits there */
+	__u32 credit;	/* bytes allowed at first: RGPU_SQ_CREDIT_INITIAL less what still waits there */
 	__u64 received; /* seq */
 };
 
@@ -368,9 +368,9 @@ struct rgpu_data {
 
 /*
  * Repeated bytes. A server may keep blocks (the bytes of a PAYLOAD frame, of at least RGPU_BLOCK_MIN) for the tenant that sent
- * them, in whatever session, and says so by hints. A client that is about to send a block with such a hint names it instead by its
- * SHA-256. If the block is gone meanwhile, the server ignores what comes on the channel until REWIND; credit counts such bytes as
- * sent, those of a REF as those of the block.
+ * them, in whatever session, and says so by hints. A client that is about to send a block with such a hint names it instead by
+ * its SHA-256. If the block is gone meanwhile, the server ignores what comes on the channel until REWIND; credit counts such
+ * bytes as sent, those of a REF as those of the block.
  */
 #define RGPU_BLOCK_MIN (64u << 10)
 
@@ -395,7 +395,7 @@ struct rgpu_packed {
 
 /* Operations of the relayed control ioctl. */
 enum rgpu_control_op {
-	RGPU_CONTROL_STATS = 1, /* → RGPU_C_STATS_LIST's payload for this client */
+	RGPU_CONTROL_STATS = 1,	    /* → RGPU_C_STATS_LIST's payload for this client */
 	RGPU_CONTROL_TELEMETRY = 2, /* struct rgpu_telemetry_ask → RGPU_C_TELEMETRY_LIST's payload */
 };
 

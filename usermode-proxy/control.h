@@ -15,12 +15,13 @@
  * A control object outlives its connections: a request connects when there is none, and is repeated a few times when
  * the connection broke under it, which is safe because every request is idempotent under its sid. All functions
  * are thread-safe; requests go one after the other. They return 0 or a negative errno and then say why:
- * -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ECONNRESET the server is not reached; -EACCES wrong key or certificate; -EPROTO versions
- * differ or nonsense came; else what the server's ERROR frame said.
+ * -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ECONNRESET the server is not reached; -EACCES wrong key or certificate; -EPROTO
+ * versions differ or nonsense came; else what the server's ERROR frame said.
  */
 struct rgpu_ctl;
 
-/* @agent names us in the server's log. No connection is made yet. A certificate of @auth is used until the end. NULL: no memory. */
+/* @agent names us in the server's log. No connection is made yet. A certificate of @auth is used until the end. NULL: no memory.
+ */
 struct rgpu_ctl *rgpu_ctl_new(const struct rgpu_addr *server, const struct rgpu_auth *auth, const char *agent);
 void rgpu_ctl_free(struct rgpu_ctl *c);
 

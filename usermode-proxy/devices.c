@@ -14,9 +14,9 @@
 #include "usermode-proxy/devices.h"
 
 #define MINORS	      64
-#define RETRY_FIRST   200  /* ms */
-#define RETRY_MAX     2000 /* while it is not reached */
-#define RETRY_REFUSED 5000 /* wrong key, other version: somebody must do something first */
+#define RETRY_FIRST   200		      /* ms */
+#define RETRY_MAX     2000		      /* while it is not reached */
+#define RETRY_REFUSED 5000		      /* wrong key, other version: somebody must do something first */
 #define STEADY_NS     (RETRY_MAX * 1000000LL) /* a connection that lasted so long is none that fails again and again */
 
 static struct kern *kern;

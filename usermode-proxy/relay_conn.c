@@ -26,9 +26,10 @@ int relay_connect(struct rgpu_relay *r, const struct rgpu_lease *lease, struct r
 	/* A name may have another address by now. */
 	if (lease->plain && !rgpu_sock_is_loopback(fd)) {
 		close(fd);
-		return rgpu_why(why, -EPERM,
-				"%.100s is not on this machine any more, and plaintext goes to no other: use a key or a certificate",
-				r->server.host);
+		return rgpu_why(
+			why, -EPERM,
+			"%.100s is not on this machine any more, and plaintext goes to no other: use a key or a certificate",
+			r->server.host);
 	}
 	/* A fresh socket's buffer takes so little at once. */
 	if (send(fd, &pre, sizeof(pre), MSG_NOSIGNAL) != sizeof(pre)) {

@@ -112,10 +112,10 @@ struct rgpu_relay {
 
 	struct rgpu_link *link;
 	struct rgpu_lease lease;
-	int64_t lost_at; /* when the link was lost, 0 while it is there */
-	int backoff_ms;	 /* of the next pause between tries; 0: there was no try yet */
+	int64_t lost_at;       /* when the link was lost, 0 while it is there */
+	int backoff_ms;	       /* of the next pause between tries; 0: there was no try yet */
 	uint64_t recovered_at; /* bytes received when the last one succeeded */
-	int failed;	 /* negative errno, told by failed() once the lock is dropped */
+	int failed;	       /* negative errno, told by failed() once the lock is dropped */
 	bool told, gone, inline_only;
 	char why[RGPU_WHY_MAX];
 

@@ -18,8 +18,8 @@ struct child {
 };
 
 /*
- * Queues @c, which is taken over: behind all that is there, or, with @tail, behind that and its own children. False, and @c is gone:
- * there is more work pending than a program can mean.
+ * Queues @c, which is taken over: behind all that is there, or, with @tail, behind that and its own children. False, and @c is
+ * gone: there is more work pending than a program can mean.
  */
 bool children_add(struct launch *l, struct child *c, bool tail);
 /* Runs them after the grid of @l ended, or drops them when that failed. The status of the first that fails. */

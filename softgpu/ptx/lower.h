@@ -33,7 +33,7 @@ struct lower {
 	u32 n, cap, icap;
 	s32 *ops;
 	u32 nops, cops;
-	u8 *cls; /* register class of each virtual register; RC_COUNT: 128 bits, which are two others */
+	u8 *cls;   /* register class of each virtual register; RC_COUNT: 128 bits, which are two others */
 	s32 *pair; /* of a 128-bit register: its low half, and behind that its high half */
 	u32 nregs, cregs;
 	u32 *label_at; /* ins index of each parsed instruction, +1 for the end */

@@ -331,9 +331,7 @@ const struct op_row ptx_ops_general[] = {
 	RND32_SAT(add, "add", "fff") RND32_SAT(sub, "sub", "fff") RND32_SAT(mul, "mul", "fff") RND32_SAT(fma, "{fma,mad}", "ffff")
 		RND32(div, "div", "fff") RND32(rcp, "rcp", "ff") RND32(sqrt, "sqrt", "ff") RND64(add, "add", "FFF")
 			RND64(sub, "sub", "FFF") RND64(mul, "mul", "FFF") RND64(fma, "{fma,mad}", "FFFF") RND64(div, "div", "FFF")
-				RND64(rcp, "rcp", "FF")
-					RND64(sqrt, "sqrt", "FF")
-	{"cvt.pack.sat.u8.s32.b32", "wwww", pack_u8, 0},
+				RND64(rcp, "rcp", "FF") RND64(sqrt, "sqrt", "FF"){"cvt.pack.sat.u8.s32.b32", "wwww", pack_u8, 0},
 	{"cvt.pack.sat.s8.s32.b32", "wwww", pack_s8, 0},
 	{"cvt.pack.sat.u4.s32.b32", "wwww", pack_u4, 0},
 	{"cvt.pack.sat.s4.s32.b32", "wwww", pack_s4, 0},

@@ -183,8 +183,8 @@ HANDLER(local_addr)
 			D[l] = (T)at;                                                                                            \
 		}                                                                                                                \
 		if (at > w->local_stride || most > w->local_stride - at) {                                                       \
-			ptx_raise(w, i, (int)__builtin_ctz(em), PTX_STACK, 0,                                                    \
-				  "stack overflow: alloca of %llu bytes (line %u)", (unsigned long long)most, i->line);          \
+			ptx_raise(w, i, (int)__builtin_ctz(em), PTX_STACK, 0, "stack overflow: alloca of %llu bytes (line %u)",  \
+				  (unsigned long long)most, i->line);                                                            \
 			return;                                                                                                  \
 		}                                                                                                                \
 		fr->allocated = (u32)((at + most + 15) & ~15ull) - fr->local - fr->f->local_own;                                 \

@@ -63,7 +63,8 @@ static inline const u32 *list_u32(const struct warp *w, const struct ins *i, u32
 
 typedef f32 f32x8 __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* With @n known, a row of c is a few registers for all of k. In vectors' own words: left to itself, GCC 12 turns the loops round. */
+/* With @n known, a row of c is a few registers for all of k. In vectors' own words: left to itself, GCC 12 turns the loops round.
+ */
 static inline __attribute__((always_inline)) void product_rows(struct operands *o, u32 m, u32 n, u32 k)
 {
 	for (u32 r = 0; r < m; r++) {

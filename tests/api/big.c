@@ -23,7 +23,8 @@ static CUresult with_parameters(unsigned bytes)
 	CUresult r;
 
 	snprintf(text, sizeof(text),
-		 ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to, .param .align 4 .b8 all[%u])\n{\n"
+		 ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to, .param .align 4 .b8 "
+		 "all[%u])\n{\n"
 		 ".reg .u64 %%d<2>;\n.reg .u32 %%r<2>;\nld.param.u64 %%d1, [to];\nld.param.u32 %%r1, [all+%u];\n"
 		 "st.global.u32 [%%d1], %%r1;\nret;\n}\n",
 		 bytes - 8, bytes - 12);

@@ -19,7 +19,7 @@ struct delay_piece {
 	char bytes[16384];
 };
 
-static int delay_end[DELAY_ENDS];			    /* −1: none */
+static int delay_end[DELAY_ENDS];					      /* −1: none */
 static struct delay_piece *delay_first[DELAY_ENDS], **delay_last[DELAY_ENDS]; /* to be written there */
 
 static int64_t delay_now(void)

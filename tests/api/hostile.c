@@ -409,7 +409,8 @@ static void images(void)
 	is_int(again, n, "they are unloaded");
 	for (unsigned i = 0; i < 10; i++)
 		cuStreamQuery(NULL);
-	is_cu(cuLinkAddData(l, CU_JIT_INPUT_PTX, ".version 8.0\n.target sm_80\n.address_size 64\n", 46, "a", 0, NULL, NULL), CUDA_SUCCESS);
+	is_cu(cuLinkAddData(l, CU_JIT_INPUT_PTX, ".version 8.0\n.target sm_80\n.address_size 64\n", 46, "a", 0, NULL, NULL),
+	      CUDA_SUCCESS);
 	must(cuLinkDestroy(l));
 	for (again = 0; again < n && !big_image(OP_LOAD_BEGIN, MODULE + 1 + again); again++)
 		;

@@ -60,18 +60,18 @@ static void windows(void)
 	CUdeviceptr p;
 
 	must(cuMemAlloc(&p, 1 << 20));
-	is_cu(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32, step,
-				      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-				      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+	is_cu(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32,
+				      step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+				      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
 	      CUDA_ERROR_NOT_SUPPORTED);
 	is_cu(cuTensorMapEncodeIm2colWide(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, -1, -1, 64, 32, step,
 					  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
 					  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
 					  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
 	      CUDA_ERROR_NOT_SUPPORTED);
-	is_cu(cuTensorMapEncodeIm2col(NULL, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32, step,
-				      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-				      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+	is_cu(cuTensorMapEncodeIm2col(NULL, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)p, dim, strides, lower, upper, 64, 32,
+				      step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+				      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
 	      CUDA_ERROR_INVALID_VALUE);
 	must(cuMemFree(p));
 }

@@ -157,9 +157,10 @@ static void load_logs(void)
 static void numbers(void)
 {
 	static const CUjit_option all[] = {
-		CU_JIT_TARGET_FROM_CUCONTEXT, CU_JIT_MAX_REGISTERS,	   CU_JIT_THREADS_PER_BLOCK,	  CU_JIT_OPTIMIZATION_LEVEL,
-		CU_JIT_FALLBACK_STRATEGY,     CU_JIT_GENERATE_DEBUG_INFO,  CU_JIT_LOG_VERBOSE,		  CU_JIT_GENERATE_LINE_INFO,
-		CU_JIT_CACHE_MODE,	      CU_JIT_MAX_THREADS_PER_BLOCK, CU_JIT_MIN_CTA_PER_SM,	  CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
+		CU_JIT_TARGET_FROM_CUCONTEXT, CU_JIT_MAX_REGISTERS,	 CU_JIT_THREADS_PER_BLOCK,
+		CU_JIT_OPTIMIZATION_LEVEL,    CU_JIT_FALLBACK_STRATEGY,	 CU_JIT_GENERATE_DEBUG_INFO,
+		CU_JIT_LOG_VERBOSE,	      CU_JIT_GENERATE_LINE_INFO, CU_JIT_CACHE_MODE,
+		CU_JIT_MAX_THREADS_PER_BLOCK, CU_JIT_MIN_CTA_PER_SM,	 CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
 	};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -176,7 +177,8 @@ static void numbers(void)
 		must(cuLinkDestroy(l));
 		is_cu(cuModuleLoadDataEx(&m, HEAD ".visible .global .u32 x;\n", 1, &option, &value), CUDA_SUCCESS);
 		must(cuModuleUnload(m));
-		is_cu(cuLibraryLoadData(&library, HEAD ".visible .global .u32 x;\n", &option, &value, 1, NULL, NULL, 0), CUDA_SUCCESS);
+		is_cu(cuLibraryLoadData(&library, HEAD ".visible .global .u32 x;\n", &option, &value, 1, NULL, NULL, 0),
+		      CUDA_SUCCESS);
 		must(cuLibraryUnload(library));
 	}
 }

@@ -129,8 +129,14 @@ static void local(CUfunction f)
 static void clusters(CUfunction f)
 {
 	CUlaunchAttribute a = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 1, 1}};
-	CUlaunchConfig c = {.gridDimX = 64, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1,
-			    .attrs = &a, .numAttrs = 1};
+	CUlaunchConfig c = {.gridDimX = 64,
+			    .gridDimY = 1,
+			    .gridDimZ = 1,
+			    .blockDimX = 128,
+			    .blockDimY = 1,
+			    .blockDimZ = 1,
+			    .attrs = &a,
+			    .numAttrs = 1};
 	int four = 0, two = 0, most = 0, units, ways;
 
 	must(cuDeviceGetAttribute(&ways, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0));

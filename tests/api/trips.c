@@ -141,8 +141,8 @@ static void release(void)
 }
 
 /*
- * A loop that asks at once. On a busy machine the first question may come so late that it counts as one of a program that asks only
- * once: then the round is played again.
+ * A loop that asks at once. On a busy machine the first question may come so late that it counts as one of a program that asks
+ * only once: then the round is played again.
  */
 static void polling(void)
 {
@@ -171,7 +171,8 @@ static void polling(void)
 			for (int n = 0; n < 1000; n++)
 				bad += cuStreamQuery(s[i]) != CUDA_ERROR_NOT_READY || cuEventQuery(e) != CUDA_ERROR_NOT_READY;
 			release();
-			for (asked = 0; cuStreamQuery(s[i]) == CUDA_ERROR_NOT_READY || cuEventQuery(e) == CUDA_ERROR_NOT_READY; asked++)
+			for (asked = 0; cuStreamQuery(s[i]) == CUDA_ERROR_NOT_READY || cuEventQuery(e) == CUDA_ERROR_NOT_READY;
+			     asked++)
 				;
 			is_cu(cuStreamQuery(s[i]), CUDA_SUCCESS);
 			must(cuEventDestroy(e));
@@ -179,7 +180,8 @@ static void polling(void)
 				break;
 		}
 		printf("# %s: told after %d questions more\n", name[i], asked);
-		is_int(trips() - before, 0, "%s: a new event and the stream polled until they are ready, for no round trip", name[i]);
+		is_int(trips() - before, 0, "%s: a new event and the stream polled until they are ready, for no round trip",
+		       name[i]);
 	}
 	is_int(bad, 0, "no answer was early");
 	must(cuStreamDestroy(s[2]));
@@ -189,10 +191,14 @@ static void polling(void)
 static void after_waits(void)
 {
 	enum { WAYS = 8 };
-	static const char *const how[WAYS] = {
-		"a wait for the stream", "a wait for the context", "a wait for an event", "polling an event",
-		"a wait for another stream's event that came later", "a copy of the legacy stream",
-		"polling another stream that waited for it", "polling an event of another stream that waited for it"};
+	static const char *const how[WAYS] = {"a wait for the stream",
+					      "a wait for the context",
+					      "a wait for an event",
+					      "polling an event",
+					      "a wait for another stream's event that came later",
+					      "a copy of the legacy stream",
+					      "polling another stream that waited for it",
+					      "polling an event of another stream that waited for it"};
 	long cost[WAYS] = {0};
 	unsigned bad[WAYS] = {0}, x;
 	CUstream s, t, plain;

@@ -3,9 +3,9 @@
  * A network that breaks: passes TCP connections on to a port of this machine and cuts them, at any byte or between two TLS
  * records, by FIN or by RST; each new connection comes from another address of 127/8.
  *
- * Usage: cutter [ADDRESS:]PORT[@LISTEN] SEED MEAN CUTS [flip]; ADDRESS is 127.0.0.1, LISTEN a free port; prints its port, then "done" after so many cuts, from which on it cuts no more.
- * With "flip", where it would cut at a byte it changes one bit instead, and does nothing else.
- * SIGUSR1: a black hole, nothing moves and nothing is refused; SIGUSR2: it ends.
+ * Usage: cutter [ADDRESS:]PORT[@LISTEN] SEED MEAN CUTS [flip]; ADDRESS is 127.0.0.1, LISTEN a free port; prints its port, then
+ * "done" after so many cuts, from which on it cuts no more. With "flip", where it would cut at a byte it changes one bit instead,
+ * and does nothing else. SIGUSR1: a black hole, nothing moves and nothing is refused; SIGUSR2: it ends.
  */
 #include <arpa/inet.h>
 #include <errno.h>

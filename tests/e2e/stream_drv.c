@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Driver API: many launches in a row, then five seconds of nothing, each between two marks that a trace of its system calls shows. */
+/* Driver API: many launches in a row, then five seconds of nothing, each between two marks that a trace of its system calls
+ * shows. */
 #include <cuda.h>
 #include <unistd.h>
 #include "tests/e2e/e2e.h"
@@ -19,7 +20,7 @@ int main(int argc, char **argv)
 	CUcontext ctx;
 	CUmodule mod;
 	CUfunction f;
-	void *args[] = { &d, &k, &n };
+	void *args[] = {&d, &k, &n};
 
 	DR(cuInit(0));
 	DR(cuDeviceGet(&dev, 0));

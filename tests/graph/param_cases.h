@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters of nodes of each kind, read back and changed, in the graph and in what was made of it; other ways to make and to capture. */
+/* Parameters of nodes of each kind, read back and changed, in the graph and in what was made of it; other ways to make and to
+ * capture. */
 #ifndef TESTS_GRAPH_PARAM_CASES_H
 #define TESTS_GRAPH_PARAM_CASES_H
 
@@ -33,8 +34,14 @@ static void any_kind(CUstream s)
 	is_cu(cuGraphInstantiateWithFlags(&x, g, 0), CUDA_SUCCESS);
 	is_int(after(x, s, 5), 33, "(5 × 2 + 1) × 3");
 	kernel_params(&args, gmem, 10, 4);
-	p.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = axpb, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-						.blockDimY = 1, .blockDimZ = 1, .kernelParams = args.list};
+	p.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = axpb,
+						.gridDimX = 1,
+						.gridDimY = 1,
+						.gridDimZ = 1,
+						.blockDimX = 1,
+						.blockDimY = 1,
+						.blockDimZ = 1,
+						.kernelParams = args.list};
 	is_cu(cuGraphExecNodeSetParams(x, b, &p), CUDA_SUCCESS);
 	is_int(after(x, s, 5), 114, "(5 × 2 + 1) × 10 + 4");
 	is_cu(cuGraphNodeSetParams(a, &p), CUDA_SUCCESS);
@@ -158,9 +165,10 @@ static void other_signals(CUstream s)
 static void made_otherwise(CUstream s)
 {
 	CUDA_GRAPH_INSTANTIATE_PARAMS p = {.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD, .hUploadStream = s, .result_out = 99};
-	CUDA_MEM_ALLOC_NODE_PARAMS a = {
-		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
-		.bytesize = 1 << 16}, got = {0};
+	CUDA_MEM_ALLOC_NODE_PARAMS a = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+						      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+					.bytesize = 1 << 16},
+				   got = {0};
 	cuuint64_t flags = 99, high = 1;
 	CUgraphNode n;
 	CUgraphExec x;

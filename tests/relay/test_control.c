@@ -20,7 +20,7 @@ static struct script {
 	bool short_welcome;
 	bool wrong_type; /* an answer of another type */
 	bool damaged_devices;
-	bool strange_words; /* that a terminal would obey */
+	bool strange_words;		/* that a terminal would obey */
 	bool other_sid;			/* STARTED for another session */
 	int drop_after;			/* closes after so many requests; 0 never */
 	struct rgpu_error_frame refuse; /* err ≠ 0: the answer to everything but HELLO */

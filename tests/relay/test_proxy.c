@@ -60,9 +60,12 @@ static void put(const char *name, const char *text, char path[128])
 
 int main(void)
 {
-	static const char *const lines[] = {"bad:2: expected NAME = VALUE",	 "bad:3: \"x\" is not a port",
-					    "bad:4: unknown setting \"speed\"",	 "bad:6: unknown section [proxi]",
-					    "bad:7: the section's ] is missing", "bad:10: ctl is set in line 9 already",
+	static const char *const lines[] = {"bad:2: expected NAME = VALUE",
+					    "bad:3: \"x\" is not a port",
+					    "bad:4: unknown setting \"speed\"",
+					    "bad:6: unknown section [proxi]",
+					    "bad:7: the section's ] is missing",
+					    "bad:10: ctl is set in line 9 already",
 					    "6 lines of "};
 	char key[128], conf[128], bad[128], plain[128], why[RGPU_WHY_MAX];
 	struct rgpu_key k;

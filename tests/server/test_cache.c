@@ -105,7 +105,8 @@ static void the_store(void)
 	store_stats(store, &s);
 	is_int(s.idle, STORE_IDLE_MAX, "of users without a session, so many are remembered and no more");
 	ok(kept(a, 1), "… who has one is");
-	ok(kept(store_tenant(store, "b", 2 * STORE_IDLE_MAX - 1), 2 * STORE_IDLE_MAX - 1) && !kept(store_tenant(store, "b", 0), 0),
+	ok(kept(store_tenant(store, "b", 2 * STORE_IDLE_MAX - 1), 2 * STORE_IDLE_MAX - 1) &&
+		   !kept(store_tenant(store, "b", 0), 0),
 	   "… and the last of them has its blocks, the first has not");
 	store_stats(store, &s);
 	is_int(s.blocks, 2, "whose blocks went with it");

@@ -24,7 +24,8 @@
 
 static void refused(long r, const char *what)
 {
-	ok(r == -1 && errno == EPERM, "%s is refused%s%s", what, r == -1 ? ": " : ": it was done", r == -1 ? strerror(errno) : "");
+	ok(r == -1 && errno == EPERM, "%s is refused%s%s", what, r == -1 ? ": " : ": it was done",
+	   r == -1 ? strerror(errno) : "");
 }
 
 static void ways_out(pid_t parent)
@@ -57,12 +58,14 @@ static void ways_out(pid_t parent)
 	refused(socket(AF_INET6, SOCK_DGRAM, 0), "one of IPv6");
 	refused(socket(AF_PACKET, SOCK_RAW, 0), "a packet socket");
 	/* Where the kernel takes an int, a number is that of its lower half. */
-	refused(syscall(SYS_socket, AF_INET | 1ul << 32, SOCK_STREAM, 0), "a network socket of a family with more bits than an int");
+	refused(syscall(SYS_socket, AF_INET | 1ul << 32, SOCK_STREAM, 0),
+		"a network socket of a family with more bits than an int");
 	refused(syscall(SYS_kill, parent | 1ul << 32, 0), "a signal to another process with such a number");
 	refused(syscall(SYS_kill, 1ul << 32, 0), "one to the group, which is as well");
 	refused(syscall(SYS_tgkill, parent | 1ul << 32, parent, 0), "one to a thread of such a process");
 	refused(syscall(SYS_prlimit64, parent | 1ul << 32, RLIMIT_NOFILE, &lim, NULL), "the limits of such a process");
-	refused(syscall(SYS_clone, (unsigned long)CLONE_NEWNET | 1ul << 40 | SIGCHLD, 0, 0, 0, 0), "a name space with such flags");
+	refused(syscall(SYS_clone, (unsigned long)CLONE_NEWNET | 1ul << 40 | SIGCHLD, 0, 0, 0, 0),
+		"a name space with such flags");
 	ok(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS, "clone3, whose flags nobody sees, is not there");
 	ok(mknod("/tmp/rgpu-test-node", S_IFCHR, 0) == -1 && errno == EPERM, "a device node is refused");
 }

@@ -190,7 +190,7 @@ static u64 xorsign32(u64 a, u64 b, u64 r)
 	X(max, "max.f32", "WWW", 0, minmax32(a, b, true))                                                                        \
 	X(minz, "min.ftz.f32", "WWW", 0, minmax32(BF(Z(a)), BF(Z(b)), false))                                                    \
 	X(maxz, "max.ftz.f32", "WWW", 0, minmax32(BF(Z(a)), BF(Z(b)), true))                                                     \
-	X(minxs, "min.xorsign.abs.f32", "WWW", 0, xorsign32(a, b, minmax32(a & 0x7fffffff, b & 0x7fffffff, false)))             \
+	X(minxs, "min.xorsign.abs.f32", "WWW", 0, xorsign32(a, b, minmax32(a & 0x7fffffff, b & 0x7fffffff, false)))              \
 	X(maxxsz, "max.ftz.NaN.xorsign.abs.f32", "WWW", 0,                                                                       \
 	  NAN32 ? 0x7fffffff : xorsign32(a, b, minmax32(BF(Z(a)) & 0x7fffffff, BF(Z(b)) & 0x7fffffff, true)))                    \
 	X(min3, "min.f32", "WWWW", 0, minmax32(b, minmax32(a, c, false), false))                                                 \

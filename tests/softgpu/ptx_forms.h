@@ -94,7 +94,8 @@ static __attribute__((unused)) const char *form_owner(const char *name, size_t l
 	} types[] = {{".f16", "half"},	{".f16x2", "half"}, {".bf16", "half"}, {".bf16x2", "half"}, {".f32", "float"},
 		     {".f64", "float"}, {".u8", "int"},	    {".s8", "int"},    {".u16", "int"},	    {".s16", "int"},
 		     {".b16", "int"},	{".u32", "int"},    {".s32", "int"},   {".b32", "int"},	    {".u64", "int"},
-		     {".s64", "int"},	{".b64", "int"},    {".pred", "int"},  {".u16x2", "int"},   {".s16x2", "int"},   {".relu", "int"}};
+		     {".s64", "int"},	{".b64", "int"},    {".pred", "int"},  {".u16x2", "int"},   {".s16x2", "int"},
+		     {".relu", "int"}};
 	const char *dot = NULL;
 
 	for (size_t k = 0; k < sizeof(form_owners) / sizeof(form_owners[0]); k++)

@@ -252,14 +252,14 @@ static u32 dp2a_ref(u64 a, u64 b, u64 c, bool sa, bool sb, u32 first)
 	X(maxs32, "max.s32", "www", LT(s32, a, b) ? b : a)                                                                       \
 	X(maxu64, "max.u64", "ddd", LT(u64, a, b) ? b : a)                                                                       \
 	X(maxs64, "max.s64", "ddd", LT(s64, a, b) ? b : a)                                                                       \
-	X(minrelu, "min.{relu.s32,s32.relu}", "www", (s32)a < 0 || (s32)b < 0 ? 0 : LT(s32, a, b) ? a : b)                                  \
-	X(maxrelu, "max.{relu.s32,s32.relu}", "www", (s32)a < 0 && (s32)b < 0 ? 0 : LT(s32, a, b) ? b : a)                                  \
+	X(minrelu, "min.{relu.s32,s32.relu}", "www", (s32)a < 0 || (s32)b < 0 ? 0 : LT(s32, a, b) ? a : b)                       \
+	X(maxrelu, "max.{relu.s32,s32.relu}", "www", (s32)a < 0 && (s32)b < 0 ? 0 : LT(s32, a, b) ? b : a)                       \
 	X(minux2, "min.u16x2", "www", HALVES(u16, x < y ? x : y))                                                                \
 	X(maxux2, "max.u16x2", "www", HALVES(u16, x < y ? y : x))                                                                \
 	X(minsx2, "min.s16x2", "www", HALVES(s16, x < y ? x : y))                                                                \
 	X(maxsx2, "max.s16x2", "www", HALVES(s16, x < y ? y : x))                                                                \
-	X(minsr2, "min.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 || y < 0 ? 0 : x < y ? x : y))                                      \
-	X(maxsr2, "max.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 && y < 0 ? 0 : x < y ? y : x))                                      \
+	X(minsr2, "min.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 || y < 0 ? 0 : x < y ? x : y))                         \
+	X(maxsr2, "max.{relu.s16x2,s16x2.relu}", "www", HALVES(s16, x < 0 && y < 0 ? 0 : x < y ? y : x))                         \
 	X(sadu16, "sad.u16", "hhhh", c + (LT(u16, a, b) ? b - a : a - b))                                                        \
 	X(sads16, "sad.s16", "hhhh", c + (LT(s16, a, b) ? b - a : a - b))                                                        \
 	X(sadu32, "sad.u32", "wwww", c + (LT(u32, a, b) ? b - a : a - b))                                                        \

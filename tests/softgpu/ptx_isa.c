@@ -92,13 +92,16 @@ static void test_wide(void)
 
 static void test_atomics(void)
 {
-	gives_words("minimum and maximum of halves and pairs; redux of floats",
-		    HEAD BODY("mov.b16 %h1, 0x3c00; red.global.v2.f16.min.noftz [%a], {%h1, %h1}; red.global.v2.bf16.min.noftz [%a], {%h1, "
-			      "%h1};\n"
-			      "red.global.v2.bf16.max.noftz [%a], {%h1, %h1}; mov.b32 %r1, 0x3c003c00;\n"
-			      "red.global.v2.f16x2.max.noftz [%a], {%r1, %r1}; red.global.v2.bf16x2.max.noftz [%a], {%r1, %r1};\n"
-			      "redux.sync.max.abs.f32 %f1, 0fc0000000, 1; redux.sync.min.f32 %f2, %f1, 1; st.global.f32 [%a+16], %f2;"),
-		    WORDS(0x3c003c00, 0x3c003c00, 0, 0, 0x40000000));
+	gives_words(
+		"minimum and maximum of halves and pairs; redux of floats",
+		HEAD BODY(
+			"mov.b16 %h1, 0x3c00; red.global.v2.f16.min.noftz [%a], {%h1, %h1}; red.global.v2.bf16.min.noftz [%a], "
+			"{%h1, "
+			"%h1};\n"
+			"red.global.v2.bf16.max.noftz [%a], {%h1, %h1}; mov.b32 %r1, 0x3c003c00;\n"
+			"red.global.v2.f16x2.max.noftz [%a], {%r1, %r1}; red.global.v2.bf16x2.max.noftz [%a], {%r1, %r1};\n"
+			"redux.sync.max.abs.f32 %f1, 0fc0000000, 1; redux.sync.min.f32 %f2, %f1, 1; st.global.f32 [%a+16], %f2;"),
+		WORDS(0x3c003c00, 0x3c003c00, 0, 0, 0x40000000));
 	gives_words("atom of four floats: old values and sums",
 		    HEAD BODY("mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000; st.global.v4.f32 [%a], {%f1, %f2, %f1, %f2};\n"
 			      "atom.global.v4.f32.add {%f5, _, %f7, %f8}, [%a], {%f1, %f1, %f2, %f2};\n"

@@ -140,7 +140,7 @@ static __attribute__((unused)) struct ptx_module *test_module_beside(const char 
 static struct ptx_fault test_fault;
 static unsigned test_threads = 1;
 static uint32_t test_cluster[3]; /* of the launches to come; 0: what the kernel says */
-static char test_text[65536]; /* what device printf printed in the last launch */
+static char test_text[65536];	 /* what device printf printed in the last launch */
 static size_t test_text_len;
 
 static void test_print(void *arg, const char *s, size_t n)

@@ -100,7 +100,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *t, const pt
 
 	if (!s)
 		return 11;
-	*s = (struct start){ f, arg };
+	*s = (struct start){f, arg};
 	return real(t, attr, run, s);
 }
 

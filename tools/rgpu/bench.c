@@ -13,7 +13,8 @@
 
 static const char help[] =
 	"usage: rgpu bench [--server HOST:PORT --key FILE] [--device N] [--quick] [--csv FILE] [--svg FILE]\n\n"
-	"Measures the way to a GPU by what programs do: the round trip, small calls, launches, copies of 64 KiB to 64 MiB, and a\n"
+	"Measures the way to a GPU by what programs do: the round trip, small calls, launches, copies of 64 KiB to 64 MiB, and "
+	"a\n"
 	"step like one of training; through /dev/rgpuN, or to a server as rgpu run's options have it. It takes some twenty\n"
 	"seconds, with --quick two, and 200 MiB here and 64 MiB there. Others' work on the GPU and on the link counts in.\n"
 	"  --device N  of the devices that programs see; default 0\n"

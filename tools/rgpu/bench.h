@@ -30,8 +30,8 @@ struct bench {
 
 extern const char *const bench_time_names[BENCH_TIMES], *const bench_copy_names[BENCH_COPIES];
 
-/* On device @n of those that this process sees, @seconds for each measure. @lib: our libcuda. 0, or −1 with @why: there is no device,
- * a call failed, or what came back is not what was sent. */
+/* On device @n of those that this process sees, @seconds for each measure. @lib: our libcuda. 0, or −1 with @why: there is no
+ * device, a call failed, or what came back is not what was sent. */
 int bench_measure(struct bench *b, const char *lib, int n, double seconds, char why[RGPU_WHY_MAX]);
 
 void bench_table(const struct bench *b, FILE *to);

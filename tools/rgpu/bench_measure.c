@@ -143,7 +143,8 @@ static int ascending(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* For so long, but three times at least; @rest is run after each sample and not counted. What one call takes: a sample makes @calls of them. */
+/* For so long, but three times at least; @rest is run after each sample and not counted. What one call takes: a sample makes
+ * @calls of them. */
 static struct bench_time sample(void (*call)(void), void (*rest)(void), unsigned calls, double seconds)
 {
 	static double t[SAMPLES_MAX];

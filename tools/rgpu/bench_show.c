@@ -5,12 +5,16 @@
 #include "tools/rgpu/bench.h"
 #include "tools/xml.h"
 
-const char *const bench_time_names[BENCH_TIMES] = {"round_trip", "small_call", "launch_issue", "launch", "launch_and_wait", "step"};
+const char *const bench_time_names[BENCH_TIMES] = {"round_trip", "small_call",	    "launch_issue",
+						   "launch",	 "launch_and_wait", "step"};
 const char *const bench_copy_names[BENCH_COPIES] = {"h2d", "d2h", "h2d_pinned", "d2h_pinned"};
 
-static const char *const times[BENCH_TIMES] = {"round trip of the link",	      "small call (4 bytes read)",
-					       "launch, until the program goes on",  "launch, until it is done (of 1000)",
-					       "launch and wait",		      "step: 4 MiB up, 60 launches, a result"};
+static const char *const times[BENCH_TIMES] = {"round trip of the link",
+					       "small call (4 bytes read)",
+					       "launch, until the program goes on",
+					       "launch, until it is done (of 1000)",
+					       "launch and wait",
+					       "step: 4 MiB up, 60 launches, a result"};
 static const char *const copies[BENCH_COPIES] = {"host to device", "device to host", "host to device, page-locked",
 						 "device to host, page-locked"};
 
@@ -60,7 +64,8 @@ static void column(FILE *to, const char *text, int width)
 
 static void title(const struct bench *b, FILE *to, const char *begin, const char *end)
 {
-	fprintf(to, "%s%s, %s%s", begin, b->device, b->through_module ? "through /dev/rgpuN" : "over a connection of its own", end);
+	fprintf(to, "%s%s, %s%s", begin, b->device, b->through_module ? "through /dev/rgpuN" : "over a connection of its own",
+		end);
 	if (b->linked)
 		fprintf(to, "%sserver %s (%s, %s), %s%s", begin, b->link.server, b->link.agent, b->link.driver, b->link.tls, end);
 }
@@ -188,8 +193,8 @@ static void svg_curve(const struct bench *b, FILE *to, int i, double low, double
 	for (unsigned k = 0; k < BENCH_SIZES && b->copy[i][k].samples; k++)
 		fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(k),
 			y_of(size_of(k) / b->copy[i][k].median, low, high), colour[i]);
-	fprintf(to, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", LEFT + i * 160, y - 4,
-		LEFT + i * 160 + 24, y - 4, colour[i], dash);
+	fprintf(to, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", LEFT + i * 160,
+		y - 4, LEFT + i * 160 + 24, y - 4, colour[i], dash);
 	svg_text(to, LEFT + i * 160 + 30, y, "start", bench_copy_names[i]);
 }
 
@@ -203,7 +208,8 @@ void bench_svg(const struct bench *b, FILE *to)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
 		"font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		ALL_W, ALL_H, ALL_W, ALL_H);
-	snprintf(line, sizeof(line), "%s, %s", b->device, b->through_module ? "through /dev/rgpuN" : "over a connection of its own");
+	snprintf(line, sizeof(line), "%s, %s", b->device,
+		 b->through_module ? "through /dev/rgpuN" : "over a connection of its own");
 	svg_text(to, LEFT, 20, "start", line);
 	if (b->linked) {
 		snprintf(line, sizeof(line), "%s (%s, %s), %s", b->link.server, b->link.agent, b->link.driver, b->link.tls);

@@ -95,8 +95,7 @@ static void look_config(struct doctor *d, struct finding *f)
 static void look_cert(struct doctor *d, struct finding *f, const struct proxy_texts *t)
 {
 	struct rgpu_auth *a = &d->cfg.auth;
-	struct rgpu_cert_files files = {
-		.cert = sys_path(t->tls_cert), .key = sys_path(t->tls_key), .ca = sys_path(t->tls_ca)};
+	struct rgpu_cert_files files = {.cert = sys_path(t->tls_cert), .key = sys_path(t->tls_key), .ca = sys_path(t->tls_ca)};
 	char why[RGPU_WHY_MAX];
 	int err = rgpu_cert_load(&files, false, &a->cert, why);
 
@@ -118,7 +117,8 @@ static void look_cert(struct doctor *d, struct finding *f, const struct proxy_te
 	d->key_good = true;
 	if (rgpu_cert_days_left(a->cert) < 0) {
 		bad(f, "the certificate %s (%s) expired on %s", t->tls_cert, rgpu_cert_name(a->cert), rgpu_cert_until(a->cert));
-		fix(f, "install NEWCERT %s && systemctl reload rgpu-proxy   # NEWCERT: from whoever issued this one", t->tls_cert);
+		fix(f, "install NEWCERT %s && systemctl reload rgpu-proxy   # NEWCERT: from whoever issued this one",
+		    t->tls_cert);
 		return;
 	}
 	good(f, "%s, name %s, valid until %s", t->tls_cert, rgpu_cert_name(a->cert), rgpu_cert_until(a->cert));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The options by which run and bench reach a server without the module, as the client libraries take them from the environment. */
+/* The options by which run and bench reach a server without the module, as the client libraries take them from the environment.
+ */
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -31,7 +32,8 @@ static bool any_device(void)
 int direct_set(const struct direct *d, char why[RGPU_WHY_MAX])
 {
 	static const char *const names[RGPU_AUTH_SETTINGS] = {"--key", "--tls-cert", "--tls-key", "--tls-ca", "--auth"};
-	static const char *const env[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA", "RGPU_AUTH"};
+	static const char *const env[RGPU_AUTH_SETTINGS] = {"RGPU_KEY", "RGPU_TLS_CERT", "RGPU_TLS_KEY", "RGPU_TLS_CA",
+							    "RGPU_AUTH"};
 	char full[PATH_MAX];
 	struct rgpu_addr addr;
 	struct rgpu_auth auth;
@@ -42,11 +44,13 @@ int direct_set(const struct direct *d, char why[RGPU_WHY_MAX])
 	if (!d->server && !any) {
 		if (getenv("RGPU_SERVER") || any_device())
 			return 0;
-		return rgpu_why(why, -1, "there is no /dev/rgpu0: modprobe rgpu, or name a server with --server HOST:PORT --key FILE");
+		return rgpu_why(why, -1,
+				"there is no /dev/rgpu0: modprobe rgpu, or name a server with --server HOST:PORT --key FILE");
 	}
 	if (!d->server)
-		return rgpu_why(why, -1, "a key or certificate is for --server HOST:PORT; without one the program goes through "
-					 "/dev/rgpu0 and needs none");
+		return rgpu_why(why, -1,
+				"a key or certificate is for --server HOST:PORT; without one the program goes through "
+				"/dev/rgpu0 and needs none");
 	if (rgpu_addr_parse(d->server, false, &addr, why) || rgpu_auth_load(d->text, names, &auth, why) ||
 	    rgpu_auth_fits(&auth, &addr, why))
 		return -1;

@@ -79,8 +79,8 @@ enum rgpu_cmd {
 
 	/*
 	 * DEV_GET (anyone): dump, or do with DEVICE.
-	 *   out	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, SESSIONS, POLICY, and to the proxy DEV_COOKIE; do also gives
-	 * PROPS
+	 *   out	DEVICE, ONLINE, NAME, UUID, SERVER, MEM_TOTAL, SESSIONS, POLICY, and to the proxy DEV_COOKIE; do also
+	 * gives PROPS
 	 */
 	RGPU_CMD_DEV_GET,
 

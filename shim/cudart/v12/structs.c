@@ -12,81 +12,39 @@ RT13(cudaCreateSurfaceObject, rt13_cudaCreateSurfaceObject);
 RT13(cudaGetSurfaceObjectResourceDesc, rt13_cudaGetSurfaceObjectResourceDesc);
 
 /* F(type, name, length) in both; G only here, from an attribute. */
-#define PROPERTIES                                                                                                                                                                            \
-	F(char, name, [256])                                                                                                                                                                  \
-	F(cudaUUID_t, uuid, )                                                                                                                                                                 \
-	F(char, luid, [8]) F(unsigned int, luidDeviceNodeMask, ) F(size_t, totalGlobalMem, ) F(size_t, sharedMemPerBlock, ) F(                                                                \
-		int, regsPerBlock, ) F(int, warpSize, ) F(size_t,                                                                                                                             \
-							  memPitch, ) F(int, maxThreadsPerBlock, ) F(int, maxThreadsDim, [3]) F(int, maxGridSize, [3]) G(clockRate, ClockRate)                \
-		F(size_t, totalConstMem, ) F(int, major, ) F(int, minor, ) F(size_t, textureAlignment, ) F(size_t, texturePitchAlignment, ) G(deviceOverlap, GpuOverlap) F(                   \
-			int, multiProcessorCount, ) G(kernelExecTimeoutEnabled,                                                                                                               \
-						      KernelExecTimeout) F(int,                                                                                                               \
-									   integrated, ) F(int,                                                                                               \
-											   canMapHostMemory, ) G(computeMode,                                                                 \
-														 ComputeMode) F(int, maxTexture1D, )                                          \
-			F(int, maxTexture1DMipmap, ) G(maxTexture1DLinear, MaxTexture1DLinearWidth) F(int, maxTexture2D, [2]) F(                                                              \
-				int, maxTexture2DMipmap,                                                                                                                                      \
-				[2]) F(int, maxTexture2DLinear,                                                                                                                               \
-				       [3]) F(int, maxTexture2DGather,                                                                                                                        \
-					      [2]) F(int, maxTexture3D,                                                                                                                       \
-						     [3]) F(int, maxTexture3DAlt, [3])                                                                                                        \
-				F(int, maxTextureCubemap, ) F(int, maxTexture1DLayered, [2]) F(int, maxTexture2DLayered, [3]) F(int, maxTextureCubemapLayered, [2]) F(int, maxSurface1D, ) F( \
-					int, maxSurface2D,                                                                                                                                    \
-					[2]) F(int, maxSurface3D,                                                                                                                             \
-					       [3]) F(int, maxSurface1DLayered,                                                                                                               \
-						      [2]) F(int, maxSurface2DLayered,                                                                                                        \
-							     [3]) F(int, maxSurfaceCubemap, )                                                                                                 \
-					F(int, maxSurfaceCubemapLayered, [2]) F(size_t, surfaceAlignment, ) F(                                                                                \
-						int, concurrentKernels, ) F(int,                                                                                                              \
-									    ECCEnabled, ) F(int,                                                                                              \
-											    pciBusID, ) F(int, pciDeviceID, )                                                                 \
-						F(int, pciDomainID, ) F(int, tccDriver, ) F(int, asyncEngineCount, ) F(int, unifiedAddressing, ) G(                                           \
-							memoryClockRate,                                                                                                                      \
-							MemoryClockRate) F(int,                                                                                                               \
-									   memoryBusWidth, ) F(int,                                                                                           \
-											       l2CacheSize, ) F(int, persistingL2CacheMaxSize, )                                              \
-							F(int, maxThreadsPerMultiProcessor, ) F(int, streamPrioritiesSupported, ) F(int, globalL1CacheSupported, ) F(                         \
-								int,                                                                                                                          \
-								localL1CacheSupported, ) F(size_t,                                                                                            \
-											   sharedMemPerMultiprocessor, ) F(int,                                                               \
-															   regsPerMultiprocessor, ) F(int,                                    \
-																		      managedMemory, )                        \
-								F(int, isMultiGpuBoard, ) F(int, multiGpuBoardGroupID, ) F(int, hostNativeAtomicSupported, ) G(                               \
-									singleToDoublePrecisionPerfRatio,                                                                                     \
-									SingleToDoublePrecisionPerfRatio) F(int,                                                                              \
-													    pageableMemoryAccess, ) F(int,                                                    \
-																      concurrentManagedAccess, )                              \
-									F(int, computePreemptionSupported, ) F(int, canUseHostPointerForRegisteredMem, ) F(                                   \
-										int,                                                                                                          \
-										cooperativeLaunch, ) G(cooperativeMultiDeviceLaunch,                                                          \
-												       CooperativeMultiDeviceLaunch) F(size_t,                                                \
-																       sharedMemPerBlockOptin, )                              \
-										F(int, pageableMemoryAccessUsesHostPageTables, ) F(                                                           \
-											int,                                                                                                  \
-											directManagedMemAccessFromHost, ) F(int,                                                              \
-															    maxBlocksPerMultiProcessor, )                                     \
-											F(int, accessPolicyMaxWindowSize, ) F(                                                                \
-												size_t,                                                                                       \
-												reservedSharedMemPerBlock, ) F(int,                                                           \
-															       hostRegisterSupported, )                                       \
-												F(int, sparseCudaArraySupported, ) F(                                                         \
-													int,                                                                                  \
-													hostRegisterReadOnlySupported, ) F(int,                                               \
-																	   timelineSemaphoreInteropSupported, )               \
-													F(int, memoryPoolsSupported, ) F(                                                     \
-														int,                                                                          \
-														gpuDirectRDMASupported, ) F(unsigned int,                                     \
-																	    gpuDirectRDMAFlushWritesOptions, )                \
-														F(int, gpuDirectRDMAWritesOrdering, ) F(                                      \
-															unsigned int,                                                         \
-															memoryPoolSupportedHandleTypes, )                                     \
-															F(int, deferredMappingCudaArraySupported, ) F(                        \
-																int,                                                          \
-																ipcEventSupported, )                                          \
-																F(int,                                                        \
-																  clusterLaunch, )                                            \
-																	F(int,                                                \
-																	  unifiedFunctionPointers, )
+/* clang-format off */
+#define PROPERTIES \
+	F(char, name, [256]) F(cudaUUID_t, uuid, ) F(char, luid, [8]) F(unsigned int, luidDeviceNodeMask, ) \
+	F(size_t, totalGlobalMem, ) F(size_t, sharedMemPerBlock, ) F(int, regsPerBlock, ) F(int, warpSize, ) \
+	F(size_t, memPitch, ) F(int, maxThreadsPerBlock, ) F(int, maxThreadsDim, [3]) F(int, maxGridSize, [3]) \
+	G(clockRate, ClockRate) F(size_t, totalConstMem, ) F(int, major, ) F(int, minor, ) F(size_t, textureAlignment, ) \
+	F(size_t, texturePitchAlignment, ) G(deviceOverlap, GpuOverlap) F(int, multiProcessorCount, ) \
+	G(kernelExecTimeoutEnabled, KernelExecTimeout) F(int, integrated, ) F(int, canMapHostMemory, ) \
+	G(computeMode, ComputeMode) F(int, maxTexture1D, ) F(int, maxTexture1DMipmap, ) \
+	G(maxTexture1DLinear, MaxTexture1DLinearWidth) F(int, maxTexture2D, [2]) F(int, maxTexture2DMipmap, [2]) \
+	F(int, maxTexture2DLinear, [3]) F(int, maxTexture2DGather, [2]) F(int, maxTexture3D, [3]) \
+	F(int, maxTexture3DAlt, [3]) F(int, maxTextureCubemap, ) F(int, maxTexture1DLayered, [2]) \
+	F(int, maxTexture2DLayered, [3]) F(int, maxTextureCubemapLayered, [2]) F(int, maxSurface1D, ) \
+	F(int, maxSurface2D, [2]) F(int, maxSurface3D, [3]) F(int, maxSurface1DLayered, [2]) F(int, maxSurface2DLayered, [3]) \
+	F(int, maxSurfaceCubemap, ) F(int, maxSurfaceCubemapLayered, [2]) F(size_t, surfaceAlignment, ) \
+	F(int, concurrentKernels, ) F(int, ECCEnabled, ) F(int, pciBusID, ) F(int, pciDeviceID, ) F(int, pciDomainID, ) \
+	F(int, tccDriver, ) F(int, asyncEngineCount, ) F(int, unifiedAddressing, ) G(memoryClockRate, MemoryClockRate) \
+	F(int, memoryBusWidth, ) F(int, l2CacheSize, ) F(int, persistingL2CacheMaxSize, ) \
+	F(int, maxThreadsPerMultiProcessor, ) F(int, streamPrioritiesSupported, ) F(int, globalL1CacheSupported, ) \
+	F(int, localL1CacheSupported, ) F(size_t, sharedMemPerMultiprocessor, ) F(int, regsPerMultiprocessor, ) \
+	F(int, managedMemory, ) F(int, isMultiGpuBoard, ) F(int, multiGpuBoardGroupID, ) F(int, hostNativeAtomicSupported, ) \
+	G(singleToDoublePrecisionPerfRatio, SingleToDoublePrecisionPerfRatio) F(int, pageableMemoryAccess, ) \
+	F(int, concurrentManagedAccess, ) F(int, computePreemptionSupported, ) F(int, canUseHostPointerForRegisteredMem, ) \
+	F(int, cooperativeLaunch, ) G(cooperativeMultiDeviceLaunch, CooperativeMultiDeviceLaunch) \
+	F(size_t, sharedMemPerBlockOptin, ) F(int, pageableMemoryAccessUsesHostPageTables, ) \
+	F(int, directManagedMemAccessFromHost, ) F(int, maxBlocksPerMultiProcessor, ) F(int, accessPolicyMaxWindowSize, ) \
+	F(size_t, reservedSharedMemPerBlock, ) F(int, hostRegisterSupported, ) F(int, sparseCudaArraySupported, ) \
+	F(int, hostRegisterReadOnlySupported, ) F(int, timelineSemaphoreInteropSupported, ) F(int, memoryPoolsSupported, ) \
+	F(int, gpuDirectRDMASupported, ) F(unsigned int, gpuDirectRDMAFlushWritesOptions, ) \
+	F(int, gpuDirectRDMAWritesOrdering, ) F(unsigned int, memoryPoolSupportedHandleTypes, ) \
+	F(int, deferredMappingCudaArraySupported, ) F(int, ipcEventSupported, ) F(int, clusterLaunch, ) \
+	F(int, unifiedFunctionPointers, )
+/* clang-format on */
 
 /* 13 dropped its name. */
 #define cudaDevAttrCooperativeMultiDeviceLaunch ((enum cudaDeviceAttr)CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH)

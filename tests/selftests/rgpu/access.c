@@ -94,7 +94,8 @@ static int false_root(void)
 	MUST(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534));
 	prctl(PR_SET_DUMPABLE, 1); /* or its files in /proc belong to root */
 	MUST(!unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS));
-	MUST(!put("/proc/self/setgroups", "deny") && !put("/proc/self/uid_map", "0 65534 1") && !put("/proc/self/gid_map", "0 65534 1"));
+	MUST(!put("/proc/self/setgroups", "deny") && !put("/proc/self/uid_map", "0 65534 1") &&
+	     !put("/proc/self/gid_map", "0 65534 1"));
 	MUST(!setresuid(0, 0, 0) && !geteuid());
 	MUST(app_open(0) == -EACCES);
 	MUST(open("/dev/rgpu-ctl", O_RDWR) < 0 && errno == EACCES);

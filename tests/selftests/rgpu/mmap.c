@@ -64,7 +64,9 @@ static void rights(int fd, const struct object *o, const char *side, bool writes
 	if (o->size > 4096)
 		is_int((long)map(fd, o->off, o->size - 4096, prot, MAP_SHARED), -EINVAL, "%s %s: a page too few", side, o->name);
 	is_int((long)map(fd, o->off + 4096, o->size, prot, MAP_SHARED), -ENOENT, "%s %s: not from its start", side, o->name);
-	is_int((long)map(fd, o->off, o->size, prot | PROT_EXEC, MAP_SHARED), -EACCES, "%s %s: executable", side, o->name);
+	m = map(fd, o->off, o->size, prot | PROT_EXEC, MAP_SHARED);
+	/* Before we are asked, kernels from 6.16 on refuse it for all files without a name, as the proxy's is. */
+	ok((long)m == -EACCES || (!strcmp(side, "proxy") && (long)m == -EPERM), "%s %s: executable", side, o->name);
 	if (!writes)
 		is_int((long)map(fd, o->off, o->size, RW, MAP_SHARED), -EACCES, "%s %s: writable", side, o->name);
 
@@ -136,7 +138,8 @@ static void advice(int fd, int sfd)
 	ok(madvise(bo, BO, MADV_REMOVE) < 0, "no hole can be punched into a buffer object");
 	is_int(madvise(bo, BO, MADV_DONTNEED), 0, "MADV_DONTNEED");
 	is_str(bo, "kept", "takes pages from the map and not from the object");
-	is_int(madvise(bo, BO, MADV_DOFORK), 0, "MADV_DOFORK");
+	/* Newer kernels refuse it for all memory of drivers. */
+	ok(!madvise(bo, BO, MADV_DOFORK) || errno == EINVAL, "MADV_DOFORK is harmless");
 	is_str(p, "kept", "and the other side sees it too");
 	ok(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) < 0, "fallocate");
 	ok(ftruncate(fd, 4096) < 0, "ftruncate");
