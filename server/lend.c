@@ -85,8 +85,7 @@ static void send_due(struct worker *w)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Spinning takes no processor from a client on this machine that has another one. Asked now and then: the answer seldom changes.
- */
+/* Spinning takes no processor from a client on this machine that has another one. Asked now and then: it seldom changes. */
 static bool spins(struct srv_lane *lane)
 {
 	struct worker *w = lane->w;

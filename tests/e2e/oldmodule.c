@@ -32,16 +32,8 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	return open_real(path, flags, mode);
 }
 
-__attribute__((visibility("default"))) int open64(const char *path, int flags, ...)
-{
-	mode_t mode;
-	va_list ap;
-
-	va_start(ap, flags);
-	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
-	va_end(ap);
-	return open_real(path, flags, mode);
-}
+/* The same on machines of 64 bits. */
+__attribute__((visibility("default"), alias("open"))) int open64(const char *path, int flags, ...);
 
 __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
 {
