@@ -132,7 +132,7 @@ tests/tools/rgpu.t: $(B)/bin/rgpu $(B)/bin/rgpu-proxy $(B)/tests/server-stubd
 
 tests/tools/install.t: products
 
-UNIT_TESTS += tests/tools/rgpu.t tests/tools/install.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 tests/tools/smi.t
+UNIT_TESTS += tests/tools/rgpu.t tests/tools/install.t tests/tools/shards.t $(B)/tests/cudart-api $(B)/tests/cudart-v12 tests/tools/smi.t
 
 # Benches -----------------------------------------------------------------------------------------------------------
 

@@ -88,7 +88,8 @@ $(FUZZ_B)/fuzz-frames $(FUZZ_B)/fuzz-control $(FUZZ_B)/fuzz-relay: $(FUZZ_B)/tes
 $(WIRE_FUZZ_TARGETS:%=$(FUZZ_B)/fuzz-%): $(FUZZ_B)/fuzz-%: $(FUZZ_B)/tests/fuzz/%.o $(WIRE_FUZZ_ARCHIVES)
 	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(WIRE_FUZZ_ARCHIVES) $(WIRE_FUZZ_LIBS)
 
-LONG += fuzz-ptx fuzz-fatbin $(WIRE_FUZZ_TARGETS:%=fuzz-%)
-.PHONY: long-fuzz-ptx long-fuzz-fatbin $(WIRE_FUZZ_TARGETS:%=long-fuzz-%)
-long-fuzz-%:
+LONG_FUZZ := $(addprefix fuzz-,$(FUZZ_TARGETS) $(WIRE_FUZZ_TARGETS))
+LONG += $(LONG_FUZZ)
+.PHONY: $(LONG_FUZZ:%=long-%)
+$(LONG_FUZZ:%=long-%): long-fuzz-%:
 	scripts/fuzz $*
