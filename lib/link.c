@@ -16,6 +16,7 @@
 #include <openssl/ssl.h>
 #include "lib/cert_int.h"
 #include "lib/clock.h"
+#include "lib/ktls.h"
 #include "lib/link.h"
 #include "lib/link_ctx.h"
 #include "lib/plain.h"
@@ -32,9 +33,12 @@ struct rgpu_link {
 	int fd;
 	char cipher[64];
 	bool server, ready, eof;
-	bool full;  /* the last receive took all it had room for: the socket may hold more */
-	int broken; /* negative errno once the link cannot go on */
-	SSL *ssl;   /* or … */
+	bool full;	     /* the last receive took all it had room for: the socket may hold more */
+	bool ktls;	     /* the kernel encrypts what is sent: what waits in the out buffer is plain */
+	bool stuck;	     /* … and took no more, straight from the caller */
+	uint8_t record_type; /* … of what OpenSSL writes next; 0: data */
+	int broken;	     /* negative errno once the link cannot go on */
+	SSL *ssl;	     /* or … */
 	struct rgpu_plain *plain;
 	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
 	char identity[64];
@@ -82,11 +86,33 @@ static int bio_read(BIO *b, char *buf, int len)
 	return -1;
 }
 
+/* What OpenSSL writes once the kernel has the keys: alerts. */
+static int bio_write_record(BIO *b, struct rgpu_link *l, const char *buf, int len)
+{
+	ssize_t n = rgpu_link_flush(l);
+
+	if (!n) {
+		n = rgpu_ktls_send_record(l->fd, l->record_type, buf, len);
+		if (n >= 0) {
+			l->record_type = 0;
+			return n;
+		}
+		n = -errno;
+	}
+	if (n == -EAGAIN || n == -EINTR)
+		BIO_set_retry_write(b);
+	else
+		l->sock_err = -n;
+	return -1;
+}
+
 static int bio_write(BIO *b, const char *buf, int len)
 {
 	struct rgpu_link *l = BIO_get_data(b);
 
 	BIO_clear_retry_flags(b);
+	if (l->record_type)
+		return bio_write_record(b, l, buf, len);
 	if (l->out_head && (size_t)len > OUT_SIZE - l->out_tail) {
 		memmove(l->out, l->out + l->out_head, l->out_tail - l->out_head);
 		l->out_tail -= l->out_head;
@@ -105,11 +131,23 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
 {
 	struct rgpu_link *l = BIO_get_data(b);
 
-	(void)num;
-	(void)ptr;
-	if (cmd == BIO_CTRL_EOF)
+	switch (cmd) {
+	case BIO_CTRL_EOF:
 		return l && l->eof;
-	return cmd == BIO_CTRL_FLUSH;
+	case BIO_CTRL_FLUSH:
+		return 1;
+	case RGPU_BIO_SET_KTLS:
+		/* What OpenSSL has encrypted must not be so twice. */
+		l->ktls = num && !rgpu_link_flush(l) && rgpu_ktls_start(l->fd, ptr);
+		return l->ktls;
+	case BIO_CTRL_GET_KTLS_SEND:
+		return l && l->ktls;
+	case RGPU_BIO_SET_KTLS_TYPE:
+	case RGPU_BIO_CLEAR_KTLS_TYPE:
+		l->record_type = cmd == RGPU_BIO_SET_KTLS_TYPE ? num : 0;
+		return 0;
+	}
+	return 0;
 }
 
 static BIO_METHOD *bio_method(void)
@@ -442,7 +480,7 @@ int rgpu_link_fd(const struct rgpu_link *l)
 
 short rgpu_link_events(const struct rgpu_link *l)
 {
-	return POLLIN | (l->out_head < l->out_tail ? POLLOUT : 0);
+	return POLLIN | (l->out_head < l->out_tail || l->stuck ? POLLOUT : 0);
 }
 
 bool rgpu_link_buffered(const struct rgpu_link *l)
@@ -554,6 +592,38 @@ static uint8_t *tail_room(struct rgpu_link *l)
 	return l->out + l->out_tail;
 }
 
+/*
+ * Bytes that the kernel encrypts. As much as makes a record goes straight from the caller; less gathers in the out buffer, since
+ * each send(2) ends a record.
+ */
+static ssize_t ktls_put(struct rgpu_link *l, const void *buf, size_t len)
+{
+	size_t room = OUT_SIZE - l->out_tail;
+	int err;
+
+	l->stuck = false;
+	err = len >= RGPU_TLS_RECORD || len > room ? rgpu_link_flush(l) : 0;
+
+	if (err)
+		return err;
+	if (len < RGPU_TLS_RECORD) {
+		memcpy(l->out + l->out_tail, buf, len);
+		l->out_tail += len;
+		return len;
+	}
+	for (;;) {
+		ssize_t n = send(l->fd, buf, len, MSG_NOSIGNAL);
+
+		l->stuck = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+		if (n > 0)
+			return n;
+		if (l->stuck)
+			return -EAGAIN;
+		if (n < 0 && errno != EINTR)
+			return broken(l, -errno, "the connection broke: %s", strerror(errno));
+	}
+}
+
 ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
 {
 	size_t done = 0, n;
@@ -571,6 +641,16 @@ ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
 				return err;
 			if (l->out_tail - l->out_head >= OUT_FULL)
 				break;
+		}
+		if (l->ktls) {
+			ssize_t put = ktls_put(l, (const uint8_t *)buf + done, len - done);
+
+			if (put == -EAGAIN)
+				break;
+			if (put < 0)
+				return put;
+			done += put;
+			continue;
 		}
 		if (l->plain) {
 			uint8_t *at = tail_room(l);
@@ -613,6 +693,7 @@ const char *rgpu_link_cipher(const struct rgpu_link *l)
 
 	if (l->plain)
 		return "none, CRC-32C";
-	snprintf(w->cipher, sizeof(w->cipher), "%s %s", SSL_get_version(l->ssl), SSL_get_cipher_name(l->ssl));
+	snprintf(w->cipher, sizeof(w->cipher), "%s %s%s", SSL_get_version(l->ssl), SSL_get_cipher_name(l->ssl),
+		 l->ktls ? ", sent by the kernel" : "");
 	return l->cipher;
 }

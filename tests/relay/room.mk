@@ -30,4 +30,6 @@ $(B)/tests/relay_devices: $(B)/tests/relay/test_devices.o $(B)/usermode-proxy/de
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_BASE)
 
 UNIT_TESTS += $(patsubst %,$(B)/tests/relay_%,ahead text places devices half link control order cut hostile direct proxy spin)
+# There the kernel has TLS.
+GUEST_TESTS += $(B)/tests/relay_link
 .PRECIOUS: $(B)/tests/relay/%.o $(B)/tests/relay-engine/%.o
