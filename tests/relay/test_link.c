@@ -271,7 +271,7 @@ static void replayed(size_t piece)
 	close(b[1]);
 }
 
-#define BIG (24u << 20)
+#define BIG (8u << 20)
 
 static uint8_t pattern(size_t i, int seed)
 {
@@ -419,9 +419,9 @@ static void big(int room)
 
 	c = pair_in(room, "rgpu-pairing/1", good_key, &s, &err);
 	pthread_create(&t, NULL, big_thread, s.link);
-	ok(both_ways(c, 0), "24 MiB both ways, room for %d: the client's end", room);
+	ok(both_ways(c, 0), "8 MiB both ways, room for %d: the client's end", room);
 	pthread_join(t, &res);
-	ok(res != NULL, "24 MiB both ways: the server's end");
+	ok(res != NULL, "8 MiB both ways: the server's end");
 	rgpu_link_free(c);
 	is_int(rgpu_link_read(s.link, buf, sizeof(buf)), 0, "a clean end");
 	rgpu_link_free(s.link);
@@ -447,9 +447,9 @@ static void plain(void)
 	is_int(rgpu_link_recv_frame(s, &f, buf, sizeof(buf), 1000), 5, "… and comes");
 	is_int(rgpu_link_recv_frame(s, &f, buf, sizeof(buf), 10), -ETIMEDOUT, "no frame: a timeout");
 	pthread_create(&t, NULL, big_thread, s);
-	ok(both_ways(c, 0), "24 MiB both ways in the clear: the client's end");
+	ok(both_ways(c, 0), "8 MiB both ways in the clear: the client's end");
 	pthread_join(t, &res);
-	ok(res != NULL, "24 MiB both ways in the clear: the server's end");
+	ok(res != NULL, "8 MiB both ways in the clear: the server's end");
 	rgpu_link_free(c);
 	is_int(rgpu_link_read(s, buf, sizeof(buf)), 0, "a clean end");
 	rgpu_link_free(s);
