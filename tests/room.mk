@@ -219,7 +219,7 @@ long-link-flow-kmod: all modules
 # Both ends in one guest, whose kernel encrypts for both.
 LONG += link-ktls
 .PHONY: long-link-ktls
-long-link-ktls: all modules
+long-link-ktls: all modules e2e-programs
 	scripts/vm run --module-only --time-limit 3500 --name long-link-ktls --env RGPU_TEST_TRANSPORT=direct -- \
 		sh -c 'prove --failures --comments $(addprefix tests/e2e/,faults.t flow.t packed.t certs.t) && grep "TlsTxSw.*[1-9]" /proc/net/tls_stat'
 
