@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Times launches, small synchronous calls, copies and training-like steps through the driver API: the same program for every
- * transport and driver. Usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] KERNELS.ptx; prints "name
- * value" lines: µs a call, GB/s, round trips. Best of TRIES. With -r, raw TLS to PORT takes turns with the calls, so that a busy
- * moment of the machine hits both.
+ * transport and driver. Usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] [-p PID]
+ * KERNELS.ptx;
+ * prints "name value" lines: µs a call, GB/s, round trips. Best of TRIES. With -r, raw TLS to PORT takes turns with the calls, so
+ * that a busy moment of the machine hits both. With -p, CPU seconds that this process and the children of PID (a server and raw
+ * TLS's other end) took for a GiB of each kind of copy: they tell the same on a busy machine. With -k, only that kind of copy.
  */
 #include <cuda.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <getopt.h>
 #include <time.h>
+#include <unistd.h>
 #include "tests/bench/raw.h"
 #include "tests/e2e/e2e.h"
 
@@ -28,11 +32,48 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
+/* CPU time of this process and of the processes that were forked by those of -p. */
+static pid_t parents[2];
+static unsigned nparents;
+
+static double cpu_of(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) ? 0 : t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static double cpu(void)
+{
+	double sum = cpu_of(getpid());
+	DIR *dir = nparents ? opendir("/proc") : NULL;
+
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		char path[64];
+		int parent = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", e->d_name);
+		f = atoi(e->d_name) ? fopen(path, "r") : NULL;
+		if (!f)
+			continue;
+		if (fscanf(f, "%*d (%*[^)]) %*c %d", &parent) == 1)
+			for (unsigned i = 0; i < nparents; i++)
+				sum += parent == parents[i] ? cpu_of(atoi(e->d_name)) : 0;
+		fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
 static struct raw *raw;
 static CUstream stream;
 static CUfunction kernel, busy;
 static CUdeviceptr a, b;
 static int tries = 3;
+static const char *only; /* kind of copy */
 
 static double least(double best, double t)
 {
@@ -138,7 +179,7 @@ static void copies(size_t bytes)
 	enum { RAW_UP, RAW_DOWN, UP, DOWN, UP_PINNED, DOWN_PINNED, NONE };
 	static const char *const name[] = {"raw_up", "raw_down", "h2d", "d2h", "h2d_pinned", "d2h_pinned"};
 	uint32_t *out = malloc(bytes), *in = malloc(bytes), *pinned;
-	double best[NONE];
+	double best[NONE], cpu_least[NONE];
 
 	DR(cuMemHostAlloc((void **)&pinned, bytes, 0));
 	if (!out || !in)
@@ -148,11 +189,15 @@ static void copies(size_t bytes)
 	memset(in, 0, bytes);
 	memcpy(pinned, out, bytes);
 	for (int i = 0; i < NONE; i++)
-		best[i] = 1e9;
+		best[i] = cpu_least[i] = 1e9;
 	for (int r = 0; r < tries; r++)
 		for (int i = raw ? RAW_UP : UP; i < NONE; i++) {
-			double t0 = now();
+			double cpu0, t0;
 
+			if (only && strcmp(only, name[i]))
+				continue;
+			cpu0 = nparents ? cpu() : 0;
+			t0 = now();
 			switch (i) {
 			case RAW_UP:
 				raw_up(raw, bytes);
@@ -176,6 +221,9 @@ static void copies(size_t bytes)
 			if (i == UP || i == UP_PINNED || i == DOWN_PINNED)
 				DR(cuStreamSynchronize(stream));
 			best[i] = least(best[i], now() - t0);
+			cpu_least[i] = nparents ? least(cpu_least[i], cpu() - cpu0) : 0;
+			if (only)
+				continue;
 			/* A copy that lost bytes would be a fast one. */
 			if ((i == DOWN && memcmp(in, out, bytes)) || (i == DOWN_PINNED && memcmp(pinned, out, bytes)))
 				die("%s: what came back is not what was sent", name[i]);
@@ -186,7 +234,11 @@ static void copies(size_t bytes)
 				pinned[k] = out[k] += 1;
 		}
 	for (int i = raw ? RAW_UP : UP; i < NONE; i++)
-		printf("%s %.4f\n", name[i], bytes / best[i] / 1e9);
+		if (best[i] < 1e9)
+			printf("%s %.4f\n", name[i], bytes / best[i] / 1e9);
+	for (int i = raw ? RAW_UP : UP; i < NONE && nparents; i++)
+		if (best[i] < 1e9)
+			printf("%s_cpu %.4f\n", name[i], cpu_least[i] / bytes * (1 << 30));
 	DR(cuMemFreeHost(pinned));
 	free(in);
 	free(out);
@@ -256,7 +308,7 @@ int main(int argc, char **argv)
 	CUcontext ctx;
 	double t0;
 
-	while ((opt = getopt(argc, argv, "r:m:l:c:t:s:")) != -1) {
+	while ((opt = getopt(argc, argv, "r:m:l:c:t:s:p:k:")) != -1) {
 		int n = opt == '?' ? 0 : atoi(optarg);
 
 		switch (opt) {
@@ -278,8 +330,15 @@ int main(int argc, char **argv)
 		case 's':
 			nsteps = n;
 			break;
+		case 'k':
+			only = optarg;
+			break;
+		case 'p':
+			if (nparents < 2)
+				parents[nparents++] = n;
+			break;
 		default:
-			die("usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] KERNELS.ptx");
+			die("usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] [-p PID] KERNELS.ptx");
 		}
 	}
 	if (optind + 1 != argc)
