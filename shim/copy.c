@@ -21,6 +21,7 @@
 
 #define INLINE_UP   (32u << 10)
 #define INLINE_DOWN (8u << 10)
+#define LEND_MIN    (64u << 10) /* below, a copy costs less than to lend the memory */
 
 /*
  * A record's share of a copy. Where little needs to be under way, pieces stay small enough that each end finds them in its cache
@@ -383,6 +384,22 @@ struct piece {
 	uint64_t bytes;
 };
 
+/*
+ * Where the transport can, bytes are received where the program wants them, while the call waits. A wrong address faults here, in
+ * the thread that brought it.
+ */
+static bool lend(struct rgpu_call *c, void *mem, uint64_t bytes, struct rgpu_bo *bo)
+{
+	const volatile uint8_t *p = mem;
+
+	if (bytes < LEND_MIN)
+		return false;
+	(void)p[0];
+	(void)p[bytes - 1];
+	return !rgpu_transport_bo_lend(c->session->transport, mem, bytes, bo);
+}
+
+/* Without a slot it lands where it is to be. */
 static int land(struct rgpu_call *c, struct piece *p)
 {
 	int r = call_wait(c, &p->fence);
@@ -390,7 +407,7 @@ static int land(struct rgpu_call *c, struct piece *p)
 	/* A short answer without an error would leave old bytes in the slot: never hand those out. */
 	if (!r && p->fence.bulk != p->bytes)
 		r = CUDA_ERROR_UNKNOWN;
-	if (!r)
+	if (!r && p->slot)
 		memcpy(p->dst, p->slot->mem, p->bytes);
 	return r;
 }
@@ -401,25 +418,30 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 	uint64_t piece = piece_of(c, bytes, PIECE_SHORT), asked = 0;
 	struct piece pieces[STAGING_SLOTS_MAX];
 	unsigned head = 0, tail = 0;
+	struct rgpu_bo lent;
+	bool own = lend(c, dst, bytes, &lent);
 	uint32_t text = 0;
 	int r = 0, s;
 
 	while (head != tail || (asked < bytes && !r)) {
 		struct rgpu_lane *l = asked < bytes && !r ? session_lane(c->session, &r) : NULL;
 
-		if (l && tail - head < staging_slots(l, &r)) {
+		if (l && tail - head < (own ? staging_wanted(l) : staging_slots(l, &r))) {
 			struct piece *p = &pieces[tail % STAGING_SLOTS_MAX];
 			uint64_t n = bytes - asked < piece ? bytes - asked : piece;
 
 			*p = (struct piece){.dst = dst + asked, .bytes = n};
-			p->slot = staging_slot(l, &r);
-			if (!p->slot)
+			p->slot = own ? NULL : staging_slot(l, &r);
+			if (!own && !p->slot)
 				continue;
 			if (!begin_down(c, RGPU_REC_FENCE, 1, (struct remote){src.at + asked, src.box}, n, stream, 0)) {
 				r = c->status;
 				continue;
 			}
-			*rgpu_segs(c) = (struct rgpu_seg){.bo = p->slot->bo, .dir = RGPU_SEG_RECV, .off = p->slot->off, .len = n};
+			*rgpu_segs(c) = (struct rgpu_seg){.bo = own ? lent.handle : p->slot->bo,
+							  .dir = RGPU_SEG_RECV,
+							  .off = own ? asked : p->slot->off,
+							  .len = n};
 			p->fence.out = &p->reply;
 			p->fence.room = sizeof(p->reply);
 			call_expect(c, &p->fence);
@@ -435,6 +457,8 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 		text |= pieces[head % STAGING_SLOTS_MAX].reply.text;
 		head++;
 	}
+	if (own)
+		rgpu_transport_bo_destroy(c->session->transport, &lent);
 	if (!r && text)
 		print_fetch(c->session);
 	return r;

@@ -72,18 +72,23 @@ static bool grow_further(struct rgpu_lane *l, struct staging *s)
 	return false;
 }
 
-unsigned staging_slots(struct rgpu_lane *l, int *err)
+unsigned staging_wanted(const struct rgpu_lane *l)
 {
 	uint64_t want = lane_ahead(l) / STAGING_SLOT;
+
+	return want > STAGING_SLOTS_MAX ? STAGING_SLOTS_MAX : want > STAGING_SLOTS ? (unsigned)want : STAGING_SLOTS;
+}
+
+unsigned staging_slots(struct rgpu_lane *l, int *err)
+{
+	unsigned want = staging_wanted(l);
 	struct staging *s = made(l, err);
 
 	if (!s)
 		return 0;
-	if (want > STAGING_SLOTS_MAX)
-		want = STAGING_SLOTS_MAX;
 	while (s->n < want && grow_further(l, s))
 		;
-	return want > s->n ? s->n : want > STAGING_SLOTS ? (unsigned)want : STAGING_SLOTS;
+	return want > s->n ? s->n : want;
 }
 
 struct slot *staging_slot(struct rgpu_lane *l, int *err)

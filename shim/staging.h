@@ -24,6 +24,9 @@ struct slot {
  */
 unsigned staging_slots(struct rgpu_lane *l, int *err);
 
+/* The same number for a copy that uses the program's own memory. */
+unsigned staging_wanted(const struct rgpu_lane *l);
+
 /* The slot that was not used for longest, when its bytes have left. One that receives must have been waited for by its user.
  * NULL: *err. */
 struct slot *staging_slot(struct rgpu_lane *l, int *err);

@@ -151,6 +151,15 @@ void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo)
 		t->ops->bo_destroy(t, bo);
 }
 
+int rgpu_transport_bo_lend(struct rgpu_transport *t, void *at, uint64_t bytes, struct rgpu_bo *out)
+{
+	int err = ours(t);
+
+	if (!err && !t->ops->bo_lend)
+		return -ENOTSUP;
+	return err ? err : t->ops->bo_lend(t, at, bytes, out);
+}
+
 int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at)
 {
 	int err = ours(t);

@@ -69,6 +69,12 @@ const struct rgpu_kpage *rgpu_transport_kpage(const struct rgpu_transport *t);
 int rgpu_transport_channel(struct rgpu_transport *t, struct rgpu_channel *out);
 int rgpu_transport_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out);
 void rgpu_transport_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *bo);
+/*
+ * Lends the program's own memory as a buffer object for the time of a call, which waits for what it sends from there or receives
+ * there. Once destroyed, nothing touches it; bytes of it that were not sent by then end the session. -ENOTSUP: not with this
+ * transport.
+ */
+int rgpu_transport_bo_lend(struct rgpu_transport *t, void *at, uint64_t bytes, struct rgpu_bo *out);
 /* The same memory at @at, too, in place of what is mapped there. The caller unmaps it, before the object is destroyed. */
 int rgpu_transport_bo_map(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
 /*

@@ -20,7 +20,7 @@ struct bo {
 	struct bo *next;
 	uint32_t handle;
 	unsigned refs;
-	bool alive;
+	bool alive, lent; /* lent: the program's memory, which is not ours to unmap */
 	uint8_t *base;
 	uint64_t bytes;
 };
@@ -152,7 +152,8 @@ static void put_bo(struct direct *d, uint32_t handle)
 	if (!bo || --bo->refs)
 		return;
 	*at = bo->next;
-	munmap(bo->base, bo->bytes);
+	if (!bo->lent)
+		munmap(bo->base, bo->bytes);
 	free(bo);
 }
 
@@ -381,10 +382,38 @@ static int direct_channel(struct rgpu_transport *t, struct rgpu_channel *out)
 	return 0;
 }
 
+static void add_bo(struct direct *d, struct bo *bo, struct rgpu_bo *out)
+{
+	struct bo **at;
+
+	bo->refs = 1;
+	bo->alive = true;
+	pthread_mutex_lock(&d->lock);
+	do
+		bo->handle = ++d->last_bo;
+	while (!bo->handle || *find_bo(d, bo->handle));
+	at = find_bo(d, bo->handle);
+	*at = bo;
+	*out = (struct rgpu_bo){bo->handle, bo->base, bo->bytes};
+	pthread_mutex_unlock(&d->lock);
+}
+
+static int direct_bo_lend(struct rgpu_transport *t, void *at, uint64_t bytes, struct rgpu_bo *out)
+{
+	struct bo *bo = calloc(1, sizeof(*bo));
+
+	if (!bo)
+		return -ENOMEM;
+	bo->base = at;
+	bo->bytes = bytes;
+	bo->lent = true;
+	add_bo(of(t), bo, out);
+	return 0;
+}
+
 static int direct_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out)
 {
-	struct bo *bo = calloc(1, sizeof(*bo)), **at;
-	struct direct *d = of(t);
+	struct bo *bo = calloc(1, sizeof(*bo));
 
 	if (bo) {
 		/* Shared: a forked child keeps what its parent allocated, as the module's objects do. */
@@ -398,16 +427,7 @@ static int direct_bo_create(struct rgpu_transport *t, uint64_t bytes, struct rgp
 		return transport_why(-ENOMEM, "no memory for a buffer object of %llu bytes", (unsigned long long)bytes);
 	madvise(bo->base, bytes, MADV_DONTDUMP);
 	bo->bytes = bytes;
-	bo->refs = 1;
-	bo->alive = true;
-	pthread_mutex_lock(&d->lock);
-	do
-		bo->handle = ++d->last_bo;
-	while (!bo->handle || *find_bo(d, bo->handle));
-	at = find_bo(d, bo->handle);
-	*at = bo;
-	*out = (struct rgpu_bo){bo->handle, bo->base, bytes};
-	pthread_mutex_unlock(&d->lock);
+	add_bo(of(t), bo, out);
 	return 0;
 }
 
@@ -424,7 +444,7 @@ static void direct_bo_destroy(struct rgpu_transport *t, struct rgpu_bo *ref)
 	if (!bo)
 		return;
 	if (d->relay)
-		rgpu_relay_bo_gone(d->relay, ref->handle);
+		rgpu_relay_bo_gone(d->relay, ref->handle, bo->lent);
 	pthread_mutex_lock(&d->lock);
 	put_bo(d, ref->handle);
 	pthread_mutex_unlock(&d->lock);
@@ -480,6 +500,7 @@ static const struct transport_ops direct_ops = {
 	.channel = direct_channel,
 	.bo_create = direct_bo_create,
 	.bo_destroy = direct_bo_destroy,
+	.bo_lend = direct_bo_lend,
 	.bo_map = direct_bo_map,
 	.kick = direct_kick,
 	.wait = direct_wait,

@@ -14,6 +14,7 @@ struct transport_ops {
 	int (*channel)(struct rgpu_transport *t, struct rgpu_channel *out);
 	int (*bo_create)(struct rgpu_transport *t, uint64_t bytes, struct rgpu_bo *out);
 	void (*bo_destroy)(struct rgpu_transport *t, struct rgpu_bo *bo);
+	int (*bo_lend)(struct rgpu_transport *t, void *at, uint64_t bytes, struct rgpu_bo *out); /* NULL: not here */
 	int (*bo_map)(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);
 	/* NULL both: no tracking. */
 	int (*bo_track)(struct rgpu_transport *t, const struct rgpu_bo *bo, void *at);

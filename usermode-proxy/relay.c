@@ -451,6 +451,9 @@ int rgpu_relay_run(struct rgpu_relay *r, unsigned grace_ms)
 	if (!r->lease.grace_ms)
 		r->lease.grace_ms = grace_ms;
 	sigfillset(&all);
+	/* It writes into memory that the program lent: a fault there is the program's, whatever thread it happens on. */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&r->thread, NULL, relay_main, r);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

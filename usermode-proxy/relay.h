@@ -91,8 +91,11 @@ int rgpu_relay_open(struct rgpu_relay *r, uint32_t channel); /* a channel that t
 void rgpu_relay_kick(struct rgpu_relay *r, uint32_t channel);
 int rgpu_relay_wait(struct rgpu_relay *r, uint32_t channel, int timeout_ms);
 
-/* The program destroyed a buffer object or a channel. The BO's map is dropped as soon as nothing in flight uses it. */
-void rgpu_relay_bo_gone(struct rgpu_relay *r, uint32_t handle);
+/*
+ * The program destroyed a buffer object or a channel. The BO's map is dropped as soon as nothing in flight uses it. @now: nothing
+ * uses it any more when this returns: what still comes for it is thrown away, and what was not sent ends the session.
+ */
+void rgpu_relay_bo_gone(struct rgpu_relay *r, uint32_t handle, bool now);
 
 /* In the child of a fork: closes the descriptors. Async-signal-safe, takes no lock. */
 void rgpu_relay_forked(struct rgpu_relay *r);

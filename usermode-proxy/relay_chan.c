@@ -240,14 +240,18 @@ void relay_bo_sweep(struct rgpu_relay *r, bool all)
 		}
 }
 
-void rgpu_relay_bo_gone(struct rgpu_relay *r, uint32_t handle)
+void rgpu_relay_bo_gone(struct rgpu_relay *r, uint32_t handle, bool now)
 {
 	pthread_mutex_lock(&r->lock);
 	for (struct relay_bo **at = bucket(r, handle); *at; at = &(*at)->next)
 		if ((*at)->handle == handle && !(*at)->gone) {
+			if (now)
+				relay_rx_drop(r, *at);
 			(*at)->gone = true;
 			if (!(*at)->users)
 				unmap(r, at);
+			else if (now)
+				relay_fail(r, -EFAULT, "the memory of a copy is gone, and not all of it was sent");
 			break;
 		}
 	while (relay_unlock(r))

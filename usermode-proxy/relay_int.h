@@ -209,7 +209,8 @@ bool relay_stage(struct rgpu_relay *r, uint16_t type, uint32_t channel, const vo
 /* relay_rx.c: grants, data and replies from the server */
 bool relay_rx(struct rgpu_relay *r);
 void relay_rx_reset(struct rgpu_relay *r);
-void relay_rx_drain(struct rgpu_relay *r); /* held replies, credit */
+void relay_rx_drop(struct rgpu_relay *r, const struct relay_bo *bo); /* the rest of what comes for it is thrown away */
+void relay_rx_drain(struct rgpu_relay *r);			     /* held replies, credit */
 void relay_publish_recover(struct chan *c);
 
 /* relay_ahead.c: how much to have on its way */

@@ -240,6 +240,12 @@ static void end_data(struct rgpu_relay *r)
 	r->data = NULL;
 }
 
+void relay_rx_drop(struct rgpu_relay *r, const struct relay_bo *bo)
+{
+	if (r->data_bo == bo)
+		end_data(r);
+}
+
 static void moved_data(struct rgpu_relay *r, uint32_t n)
 {
 	if (r->data) {

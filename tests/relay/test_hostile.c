@@ -211,11 +211,68 @@ static void gone_bo(void)
 	is_int(app_acked(&app, 0, 1), 0, "a buffer object in use");
 	bo = app.bo[2];
 	app.bo[2] = NULL;
-	rgpu_relay_bo_gone(app.relay, 2);
+	rgpu_relay_bo_gone(app.relay, 2, false);
 	is_int(app.maps, 0, "… and destroyed: the map is gone at once");
 	app_post(&app, 0, FAKE_H2D, 0, &seg, 1, NULL, 0);
 	is_int(app_failed(&app), -EBADMSG, "a record that uses it: %s", app.why);
 	app.bo[2] = bo;
+	app_stop(&app);
+	fake_stop(&f);
+}
+
+static uint32_t lent_stage; /* atomic: 1 the first part was sent, 2 the memory is taken back */
+
+/* Bytes for buffer object 1 in two parts, and the program takes its memory back between them. */
+static void send_in_parts(struct fake *f, struct rgpu_link *l)
+{
+	struct rgpu_data d = {.seq = 1, .bo = 1, .off = 8};
+	struct rgpu_frame h = {.type = RGPU_D_DATA, .len = sizeof(d) + 1000};
+	uint8_t bytes[1000];
+
+	(void)f;
+	memset(bytes, 0xa5, sizeof(bytes));
+	rgpu_link_write(l, &h, sizeof(h));
+	rgpu_link_write(l, &d, sizeof(d));
+	rgpu_link_write(l, bytes, 100);
+	__atomic_store_n(&lent_stage, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&lent_stage, __ATOMIC_SEQ_CST) != 2)
+		usleep(1000);
+	rgpu_link_write(l, bytes + 100, 900);
+}
+
+/* Memory that was lent for a call: when it is taken back, nothing more comes there, and the session goes on. */
+static void lent_bo(void)
+{
+	uint8_t body[RGPU_REP_MAX];
+	struct rgpu_rep rep;
+	struct fake f;
+	struct app app;
+	volatile uint8_t *mem;
+	unsigned wrong = 0;
+	uint32_t zero = 0;
+
+	fake_start(&f);
+	app_start(&app, &f, false, 1, RGPU_SQ_DEFAULT, RGPU_CQ_DEFAULT);
+	mem = app.bo[1];
+	memset(app.bo[1], 0, 2000);
+	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
+	app_acked(&app, 0, 1);
+	pthread_mutex_lock(&f.lock);
+	f.on_attach = send_in_parts;
+	f.cut_at = f.events + 1;
+	pthread_mutex_unlock(&f.lock);
+	app_post(&app, 0, FAKE_NOP, 0, NULL, 0, NULL, 0);
+	while (__atomic_load_n(&lent_stage, __ATOMIC_SEQ_CST) != 1 || mem[8 + 99] != 0xa5)
+		usleep(1000);
+	rgpu_relay_bo_gone(app.relay, 1, true);
+	is_int(app.maps, 0, "lent memory that is taken back while bytes come for it is let go at once");
+	f.on_attach = NULL;
+	__atomic_store_n(&lent_stage, 2, __ATOMIC_SEQ_CST);
+	is_int(app_post(&app, 0, FAKE_NOP, RGPU_REC_FENCE, NULL, 0, &zero, sizeof(zero)), 0, "… a fence after it is sent");
+	is_int(app_reply(&app, 0, &rep, body), 0, "… and answered");
+	for (unsigned i = 0; i < 2000; i++)
+		wrong += mem[i] != (i >= 8 && i < 108 ? 0xa5 : 0);
+	is_int(wrong, 0, "… and the rest of the bytes went nowhere");
 	app_stop(&app);
 	fake_stop(&f);
 }
@@ -504,6 +561,7 @@ int main(void)
 {
 	hostile_programs();
 	gone_bo();
+	lent_bo();
 	hostile_servers();
 	resumes_wrongly();
 	away();
