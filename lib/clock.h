@@ -37,18 +37,4 @@ __attribute__((unused)) static inline int rgpu_ms_left(int64_t deadline)
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/*
- * How long to look for something before sleeping, of which the last wait, that had looked for @ns and slept, took @waited in all:
- * a wake-up costs more than such a look, where that would have been enough.
- */
-#define RGPU_SPIN_MAX 30000LL
-#define RGPU_SPIN_MIN 1000LL
-
-__attribute__((unused)) static inline int64_t rgpu_spin_next(int64_t ns, int64_t waited)
-{
-	if (waited < 3 * RGPU_SPIN_MAX)
-		return ns * 2 < RGPU_SPIN_MAX ? ns * 2 : RGPU_SPIN_MAX;
-	return ns / 2 > RGPU_SPIN_MIN ? ns / 2 : RGPU_SPIN_MIN;
-}
-
 #endif

@@ -3,6 +3,7 @@
 #ifndef RGPU_SERVER_LANE_H
 #define RGPU_SERVER_LANE_H
 
+#include "lib/spin.h"
 #include "server/worker.h"
 
 /* Records that came in one frame, private to the worker; the last one may have a payload. */
@@ -54,11 +55,10 @@ struct srv_lane {
 	struct lane_call *call; /* for the next record */
 	struct batch *batch;	/* the rest of what it took, from at on */
 	uint32_t at;
-	bool reads;		/* it answered a fence, or reads already: its program's thread may have the next one soon */
-	unsigned misses, tries; /* how often nothing came in lent time */
-	int64_t spin_ns;	/* looking for the next call that long pays */
-	unsigned waits;		/* for one */
-	bool apart;		/* the client runs on another processor of this machine */
+	bool reads;		 /* it answered a fence, or reads already: its program's thread may have the next one soon */
+	unsigned misses, tries;	 /* how often nothing came in lent time */
+	int64_t spin_ns;	 /* looking for the next call that long pays */
+	struct rgpu_apart apart; /* from the client on this machine */
 
 	struct stamps_waiter waiter;
 	unsigned npending;    /* pending.lock */

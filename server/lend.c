@@ -3,18 +3,15 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "lib/addr.h"
 #include "lib/clock.h"
 #include "lib/link.h"
+#include "lib/spin.h"
 #include "server/lane.h"
 #include "server/lend.h"
 
-#define LEND_ROUNDS 16		  /* that brought nothing for the lane: another one's thread should read */
-#define LEND_BYTES  (64u << 10)	  /* more than that is no small call */
-#define SPIN_MAX    (30 * 1000ll) /* of looking for the next call before sleeping: a wake-up costs more */
-#define SPIN_MIN    500ll
-#define APART_EVERY 8
-#define MISSES	    4 /* that many times in vain, then only now and then */
+#define LEND_ROUNDS 16		/* that brought nothing for the lane: another one's thread should read */
+#define LEND_BYTES  (64u << 10) /* more than that is no small call */
+#define MISSES	    4		/* that many times in vain, then only now and then */
 #define TRY_EVERY   16
 
 int watch_fd(struct worker *w, int fd, uint32_t events)
@@ -85,16 +82,12 @@ static void send_due(struct worker *w)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Spinning takes no processor from a client on this machine that has another one. Asked now and then: it seldom changes. */
+/* Spinning takes no processor from a client on this machine that has another one. */
 static bool spins(struct srv_lane *lane)
 {
-	struct worker *w = lane->w;
+	const struct worker *w = lane->w;
 
-	if (!w->may_spin || !w->same_host)
-		return w->may_spin;
-	if (!(lane->waits++ % APART_EVERY))
-		lane->apart = rgpu_sock_apart(w->link_fd);
-	return lane->apart;
+	return w->may_spin && (!w->same_host || rgpu_spin_apart(&lane->apart, w->link_fd));
 }
 
 /* Waits for events, first by looking for a short while, and for less when that was in vain. */
@@ -107,12 +100,12 @@ static int wait_for_events(struct srv_lane *lane, struct epoll_event *e, int roo
 	while (began && rgpu_now_ns() < began + lane->spin_ns && !w->io_wants) {
 		n = epoll_wait(w->epoll_fd, e, room, 0);
 		if (n) {
-			lane->spin_ns = lane->spin_ns * 2 < SPIN_MAX ? lane->spin_ns * 2 : SPIN_MAX;
+			lane->spin_ns = rgpu_spin_more(lane->spin_ns);
 			return n;
 		}
 	}
 	if (!w->same_host)
-		lane->spin_ns = lane->spin_ns / 2 > SPIN_MIN ? lane->spin_ns / 2 : SPIN_MIN;
+		lane->spin_ns = rgpu_spin_less(lane->spin_ns);
 	/* No short timeout: to set the processor's timer for one costs a virtual machine more than all the rest. */
 	n = epoll_wait(w->epoll_fd, e, room, w->input.lazy_grant ? LAZY_MS : -1);
 	if (began && w->same_host)

@@ -405,11 +405,11 @@ static bool spin(struct rgpu_relay *r)
 			__builtin_ia32_pause();
 		pthread_mutex_lock(&r->lock);
 		if (relay_pump(r)) {
-			__atomic_store_n(&r->spin_ns, r->spin_ns * 2 < SPIN_MAX ? r->spin_ns * 2 : SPIN_MAX, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->spin_ns, rgpu_spin_more(r->spin_ns), __ATOMIC_RELAXED);
 			return true;
 		}
 	} while (!r->failed && !r->lost_at && !stopping(r) && rgpu_now_ns() < until);
-	__atomic_store_n(&r->spin_ns, r->spin_ns / 2 > 1000 ? r->spin_ns / 2 : 1000, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->spin_ns, rgpu_spin_less(r->spin_ns), __ATOMIC_RELAXED);
 	return false;
 }
 

@@ -147,7 +147,8 @@ int relay_attach(struct rgpu_relay *r, struct rgpu_link *link, char why[RGPU_WHY
 		r->heard_at = rgpu_now_ns();
 		/* A server on this machine wants the processor that we would spin on: measured to answer sooner without. */
 		__atomic_store_n(&r->spin_ns,
-				 sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(link)) ? SPIN_MAX : 0,
+				 sysconf(_SC_NPROCESSORS_ONLN) > 1 && !rgpu_sock_same_host(rgpu_link_fd(link)) ? RGPU_SPIN_MAX
+													       : 0,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&r->near.may, sysconf(_SC_NPROCESSORS_ONLN) > 1 && rgpu_sock_same_host(rgpu_link_fd(link)),
 				 __ATOMIC_RELAXED);

@@ -16,8 +16,6 @@
  */
 #define QUICK_KICKS 4
 
-#define APART_EVERY 8
-
 static void futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -159,17 +157,13 @@ static bool may_poll_first(struct rgpu_relay *r, struct pollfd *p)
 	return may;
 }
 
-/*
- * How long to look before sleeping where the server is on this machine: only while it runs on another processor, as else it would
- * wait for ours. Asked now and then: the answer seldom changes.
- */
+/* How long to look before sleeping where the server is on this machine. */
 static int64_t near_spin(struct rgpu_relay *r)
 {
-	if (!__atomic_load_n(&r->near.may, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&r->near.may, __ATOMIC_RELAXED) ||
+	    !rgpu_spin_apart(&r->near.apart, __atomic_load_n(&r->fd, __ATOMIC_RELAXED)))
 		return 0;
-	if (!(r->near.waits++ % APART_EVERY))
-		r->near.apart = rgpu_sock_apart(__atomic_load_n(&r->fd, __ATOMIC_RELAXED));
-	return r->near.apart ? (r->near.ns ? r->near.ns : RGPU_SPIN_MAX) : 0;
+	return r->near.ns ? r->near.ns : RGPU_SPIN_MAX;
 }
 
 /* @first: of this wait. Later ones come because something is there. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include "lib/link.h"
 #include "lib/pack.h"
+#include "lib/spin.h"
 #include "usermode-proxy/relay.h"
 
 #define STAGE_SIZE  (384u << 10) /* small frames on their way into the link */
@@ -19,7 +20,6 @@
 	(16u << 20) /* replies of one channel that wait for room in its CQ; credit keeps it far below, but for QUIET ones */
 #define BO_BUCKETS    1024u
 #define RELAY_BO_MAPS 1024u /* buffer objects that stay mapped for their next use; more than these only while they are in use */
-#define SPIN_MAX      (30 * 1000LL) /* ns of looking for more before a sleep */
 
 /* A mapped buffer object. In the table while the session uses it; users are transfers in progress. */
 struct relay_bo {
@@ -162,8 +162,8 @@ struct rgpu_relay {
 	int64_t spin_ns; /* written by the thread; atomic */
 	/* Of the program's thread that receives, where the server is on this machine. */
 	struct {
-		bool may, apart; /* it runs on another processor */
-		unsigned waits;
+		bool may;
+		struct rgpu_apart apart;
 		int64_t ns;
 	} near;
 	struct rgpu_relay_counters count;

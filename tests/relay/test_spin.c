@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/addr.h"
-#include "lib/clock.h"
+#include "lib/spin.h"
 #include "tests/tap.h"
 
 static void test_next(void)
