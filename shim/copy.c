@@ -381,7 +381,7 @@ struct piece {
 	struct rep_D2H reply;
 	struct slot *slot;
 	uint8_t *dst;
-	uint64_t bytes;
+	uint64_t bytes, shift; /* in the slot */
 };
 
 /*
@@ -408,8 +408,20 @@ static int land(struct rgpu_call *c, struct piece *p)
 	if (!r && p->fence.bulk != p->bytes)
 		r = CUDA_ERROR_UNKNOWN;
 	if (!r && p->slot)
-		memcpy(p->dst, p->slot->mem, p->bytes);
+		memcpy(p->dst, p->slot->mem + p->shift, p->bytes);
 	return r;
+}
+
+/*
+ * Where in a slot bytes arrive that are then copied to @dst: at the same place within a page, if they fit there. malloc() gives
+ * large blocks at 16 bytes into one, and a destination less than 64 bytes behind its source is what some processors copy to
+ * twenty times slower (see lib/link.c).
+ */
+static uint64_t shift_for(const void *dst, uint64_t bytes)
+{
+	uint64_t shift = (uintptr_t)dst % 4096;
+
+	return bytes + shift <= STAGING_SLOT ? shift : 0;
 }
 
 /* As many pieces are asked for ahead as keep the link busy, so that receiving and copying out overlap. */
@@ -430,7 +442,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 			struct piece *p = &pieces[tail % STAGING_SLOTS_MAX];
 			uint64_t n = bytes - asked < piece ? bytes - asked : piece;
 
-			*p = (struct piece){.dst = dst + asked, .bytes = n};
+			*p = (struct piece){.dst = dst + asked, .bytes = n, .shift = shift_for(dst + asked, n)};
 			p->slot = own ? NULL : staging_slot(l, &r);
 			if (!own && !p->slot)
 				continue;
@@ -440,7 +452,7 @@ static int down_staged(struct rgpu_call *c, uint8_t *dst, struct remote src, uin
 			}
 			*rgpu_segs(c) = (struct rgpu_seg){.bo = own ? lent.handle : p->slot->bo,
 							  .dir = RGPU_SEG_RECV,
-							  .off = own ? asked : p->slot->off,
+							  .off = own ? asked : p->slot->off + p->shift,
 							  .len = n};
 			p->fence.out = &p->reply;
 			p->fence.room = sizeof(p->reply);

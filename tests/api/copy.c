@@ -17,6 +17,8 @@ static void pattern(uint8_t *p, size_t n, unsigned seed)
 static const size_t sizes[] = {1,     3,      4095,	      8192,	8193,		32768,	 32769,
 			       65536, 300001, (2u << 20) - 1, 2u << 20, (2u << 20) + 5, 5000001, MAX};
 
+static const unsigned places[] = {1, 16, 63, 64, 2048, 4033, 4095};
+
 static void pageable(void)
 {
 	unsigned bad = 0, seed = 0;
@@ -33,6 +35,19 @@ static void pageable(void)
 		bad += !!memcmp(src, dst, sizes[i]);
 	}
 	is_int(bad, 0, "pageable memory, %zu sizes there and back", sizeof(sizes) / sizeof(*sizes));
+	/* Wherever they are to be within a page, and nothing beside them. */
+	bad = 0;
+	pattern(src, MAX, 98);
+	must(cuMemcpyHtoD(d, src, MAX));
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes) - 1; i++)
+		for (unsigned k = 0; k < sizeof(places) / sizeof(*places); k++) {
+			uint8_t *to = (uint8_t *)(((uintptr_t)dst + 4095) & ~4095ul) + places[k];
+
+			memset(to - 1, 0xcc, sizes[i] + 2);
+			must(cuMemcpyDtoH(to, d + k, sizes[i]));
+			bad += memcmp(to, src + k, sizes[i]) || to[-1] != 0xcc || to[sizes[i]] != 0xcc;
+		}
+	is_int(bad, 0, "… and down to all places within a page");
 	pattern(src, MAX, 99);
 	must(cuMemcpyHtoD(d, src, MAX));
 	must(cuMemcpyDtoH(dst, d + 1234567, 2345678));
