@@ -27,7 +27,7 @@
  */
 #define OUT_SIZE (256 << 10)
 #define OUT_FULL (OUT_SIZE - 2 * RGPU_TLS_RECORD)
-#define OUT_SEND (64 << 10) /* so much is worth a send(2) */
+#define OUT_SEND (128 << 10) /* so much is worth a send(2) */
 
 /*
  * Some processors copy twenty times slower where the destination lies less than 64 bytes behind the source, counted within pages
