@@ -9,8 +9,10 @@
 #include "lib/half.h"
 #include "lib/log.h"
 #include "rgpu_rpc.h"
+#include "shim/arrival.h"
 #include "shim/call_int.h"
 #include "shim/ctx.h"
+#include "shim/graph.h"
 #include "shim/hostfunc.h"
 #include "shim/known.h"
 #include "shim/pinned.h"
@@ -233,7 +235,7 @@ void copy_begin(void)
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync)
 {
 	struct progress progress;
-	bool after_functions;
+	bool landing, changes;
 	struct known_point now;
 	uint64_t off, work;
 	struct ctx *x;
@@ -245,16 +247,17 @@ int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t by
 	if (!bytes)
 		return 0;
 	c->settles = sync;
-	after_functions = hostfunc_outstanding();
-	/* Functions and copies before it, which the program may only let run later, may write what it reads. */
-	if (!sync && !dst.box && (after_functions ? pinned_find(src, &(struct pinned){0}) : pinned_pending(src, bytes)))
-		return hostfunc_copy(c, dst.at, src, bytes, stream);
-	/* The bytes are read now: a copy to there must have arrived, and the program's functions before this have written. */
-	r = pinned_await(c, src, bytes);
-	if (!r && after_functions && (sync || dst.box))
+	landing = landing_pending((uint64_t)src, bytes);
+	/* Functions and copies before it may write what it reads: the work before it in its stream, that is. */
+	changes = landing || hostfunc_outstanding() || pinned_pending(src, bytes);
+	if (changes && !sync && pinned_find(src, &(struct pinned){0}))
+		return hostfunc_copy(c, dst, src, bytes, stream);
+	/* The bytes are read now. */
+	if (changes && (sync || landing)) {
 		r = stream_sync(c, stream);
-	if (r)
-		return r;
+		if (r)
+			return r;
+	}
 	/* What the program wrote there before comes first. */
 	twin = !dst.box && shared_has(dst.at);
 	if (twin)
@@ -343,27 +346,35 @@ static int down_inline(struct rgpu_call *c, void *dst, struct remote src, uint64
 	return r;
 }
 
-static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, struct remote src, uint64_t bytes,
-		       uint64_t stream, bool sync)
+/* Begins the records of a copy down; the last one is still to be sent. */
+static int begin_pieces(struct rgpu_call *c, uint8_t last, uint32_t bo, uint64_t off, struct remote src, uint64_t bytes,
+			uint64_t stream)
 {
-	uint64_t piece = piece_max(c), all = bytes;
-	struct rep_D2H reply = {0};
-	int r;
+	uint64_t piece = piece_max(c);
 
 	for (;;) {
 		uint64_t n = bytes < piece ? bytes : piece;
-		bool last = n == bytes;
 
-		if (!begin_down(c, last && sync ? RGPU_REC_FENCE : 0, 1, src, n, stream, 0))
+		if (!begin_down(c, n == bytes ? last : 0, 1, src, n, stream, 0))
 			return c->status;
 		*rgpu_segs(c) = (struct rgpu_seg){.bo = bo, .dir = RGPU_SEG_RECV, .off = off, .len = n};
-		if (last)
-			break;
+		if (n == bytes)
+			return 0;
 		call_part(c);
 		src.at += n;
 		off += n;
 		bytes -= n;
 	}
+}
+
+static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off, struct remote src, uint64_t bytes,
+		       uint64_t stream, bool sync)
+{
+	struct rep_D2H reply = {0};
+	int r = begin_pieces(c, sync ? RGPU_REC_FENCE : 0, bo, off, src, bytes, stream);
+
+	if (r)
+		return r;
 	if (sync) {
 		r = rgpu_fence(c, &reply, sizeof(reply));
 		if (!r && reply.text)
@@ -371,8 +382,15 @@ static int down_pinned(struct rgpu_call *c, void *dst, uint32_t bo, uint64_t off
 		return r;
 	}
 	r = rgpu_send(c);
-	pinned_receives(dst, all, c, stream);
+	pinned_receives(dst, bytes, c, stream);
 	return r;
+}
+
+int copy_down_into(struct rgpu_call *c, const struct rgpu_bo *bo, struct remote src, uint64_t bytes, uint64_t stream)
+{
+	int r = begin_pieces(c, 0, bo->handle, 0, src, bytes, stream);
+
+	return r ? r : rgpu_send(c);
 }
 
 /* A piece on its way. */
@@ -492,6 +510,8 @@ int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes,
 	c->settles = sync;
 	if (pinned_bo(dst, bytes, &bo, &off) && (!sync || bytes > INLINE_DOWN))
 		r = down_pinned(c, dst, bo, off, src, bytes, stream, sync);
+	else if (!sync && arrival_copy(c, &(struct rows){dst, bytes, 1, bytes, bytes}, src, stream, &r))
+		;
 	else if (bytes <= INLINE_DOWN)
 		r = down_inline(c, dst, src, bytes, stream);
 	else

@@ -25,6 +25,10 @@ struct remote {
 int copy_up(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream, bool sync);
 int copy_down(struct rgpu_call *c, void *dst, struct remote src, uint64_t bytes, uint64_t stream, bool sync);
 
+/* A quiet copy down into a buffer object from its beginning on. */
+struct rgpu_bo;
+int copy_down_into(struct rgpu_call *c, const struct rgpu_bo *bo, struct remote src, uint64_t bytes, uint64_t stream);
+
 /* At the process's beginning: what its environment says about copies. */
 void copy_begin(void);
 

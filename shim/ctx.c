@@ -12,6 +12,7 @@
 #include "shim/hostfunc.h"
 #include "shim/module.h"
 #include "shim/ordered.h"
+#include "shim/pinned.h"
 #include "shim/session.h"
 #include "shim/shared.h"
 #include "shim/thread.h"
@@ -205,6 +206,7 @@ static void forget_objects(struct ctx *x)
 	handle_each(KIND_linkstate, drop_link, x->obj);
 	hostfunc_drop_context(x->obj);
 	module_drop_context(x->obj);
+	pinned_settled(x->obj, PINNED_ALL, UINT64_MAX);
 	ordered_settled(x->obj, ORDERED_ALL, UINT64_MAX);
 	heap_drop_context(x->obj);
 	ipc_drop_context(x->obj);

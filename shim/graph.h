@@ -108,8 +108,8 @@ void operand_scatter(const struct operand *o, const uint8_t *from);
 
 /* What has arrived is put where the program looks for it. Called by whatever may have seen work done. */
 void landing_poll(void);
-/* Bytes of [addr, addr + bytes) are about to be read: what comes down there must have arrived. A CUresult. */
-int landing_await(struct rgpu_call *c, uint64_t addr, uint64_t bytes);
+/* Bytes of [addr, addr + bytes) may be on their way. */
+bool landing_pending(uint64_t addr, uint64_t bytes);
 /* A place for @bytes in shared memory; *r says why there is none. */
 struct landing *landing_new(struct rgpu_call *c, struct shim_exec *e, uint64_t bytes, uint32_t *bo, uint64_t *off, int *r);
 void landing_add(struct landing *l, const struct operand *o);			/* its bytes are next */

@@ -52,24 +52,21 @@ static bool straight(const struct operand *o, uint32_t *bo, uint64_t *off)
 	return rows && pinned_bo((void *)o->addr, o->span, bo, off);
 }
 
-/* Bytes are read now: what other copies bring to there must have come. */
-static int settle_sources(struct replay *p)
+/* Earlier work may write what this launch reads: functions of the program, or copies to there that have not come yet. */
+static bool sources_change(const struct replay *p)
 {
-	int r = 0;
-
-	for (unsigned i = 0; i < p->e->ncopies && !r; i++) {
+	if (hostfunc_outstanding())
+		return true;
+	for (unsigned i = 0; i < p->e->ncopies; i++) {
 		const struct wnode *w = p->e->copy[i];
 
-		if (!goes_up(w))
-			continue;
-		r = pinned_await(p->c, (void *)w->up.addr, w->up.span);
-		if (!r)
-			r = landing_await(p->c, w->up.addr, w->up.span);
+		if (goes_up(w) && (pinned_pending((void *)w->up.addr, w->up.span) || landing_pending(w->up.addr, w->up.span)))
+			return true;
 	}
-	return r;
+	return false;
 }
 
-/* Functions that may still run may write what is to go up: the server asks when the stream has come here. */
+/* Then the server asks for what is to go up when the stream has come here. */
 static int pull_sources(struct replay *p)
 {
 	int r = 0;
@@ -417,13 +414,8 @@ CUresult gb_exec_launch(struct graph_exec *x, CUstream handle)
 	p.c = &c;
 	if (shared_any())
 		r = shared_push_for(c.session, OP_GRAPH_LAUNCH);
-	if (!r && hostfunc_outstanding()) {
-		r = pull_sources(&p);
-	} else if (!r) {
-		r = settle_sources(&p);
-		if (!r)
-			r = gather_up(&p);
-	}
+	if (!r)
+		r = sources_change(&p) ? pull_sources(&p) : gather_up(&p);
 	if (!r)
 		r = gather_down(&p);
 	if (!r)

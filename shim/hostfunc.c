@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* cuLaunchHostFunc and cuStreamAddCallback, and the thread that runs what they are given. */
+/*
+ * cuLaunchHostFunc and cuStreamAddCallback, the thread that hears what the server has come to, and the one that runs what those
+ * were given: the program's functions may block, and bytes for other streams are asked for meanwhile.
+ */
 #include "shim/hostfunc.h"
 
 #include <pthread.h>
@@ -10,7 +13,9 @@
 #include "api/hostfunc.h"
 #include "rgpu_rpc.h"
 #include "shim/call_int.h"
+#include "shim/ctx.h"
 #include "shim/graph.h"
+#include "shim/ordered.h"
 #include "shim/pinned.h"
 #include "shim/shared.h"
 #include "shim/staging.h"
@@ -32,7 +37,18 @@ static uint32_t nentries, free_entry = NO_ENTRY;
 static _Atomic uint64_t expected; /* calls that the server will make, as far as we know: while there are none, nobody listens */
 static bool
 	listen_on; /* a context went with calls that were expected: some may still come, and hold it until they are answered */
-static bool listening; /* the thread is there */
+static bool listening; /* the threads are there */
+
+/* Functions of the program that are due, for the thread that runs them. */
+struct due {
+	uint64_t id, number;
+	int status;
+	struct due *next;
+};
+
+static struct due *due_first, **due_last = &due_first;
+static pthread_cond_t more_due = PTHREAD_COND_INITIALIZER;
+static bool running;
 
 int hostfunc_new(const struct hostfunc *f, uint64_t *id)
 {
@@ -111,6 +127,8 @@ void hostfunc_drop_context(struct rgpu_obj *context)
 			listen_on = listen_on || entries[i].pending;
 			expected -= entries[i].pending;
 			entries[i].pending = 0;
+			if (entries[i].f.land)
+				entries[i].f.land(entries[i].f.data, false);
 			if (entries[i].f.once)
 				free_locked(i);
 		}
@@ -136,6 +154,19 @@ static bool take(uint64_t id, struct hostfunc *out)
 	}
 	pthread_mutex_unlock(&lock);
 	return e;
+}
+
+/* Of the program, which may block. */
+static bool is_function(uint64_t id)
+{
+	struct entry *e;
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	e = find(id);
+	yes = e && (e->f.fn || e->f.callback);
+	pthread_mutex_unlock(&lock);
+	return yes;
 }
 
 static void returned(void)
@@ -217,6 +248,73 @@ static void done(struct rgpu_session *s, uint64_t number, const struct hostfunc 
 	call_part(&c);
 }
 
+static void serve(struct rgpu_session *s, uint64_t id, uint64_t number, int status)
+{
+	struct hostfunc f = {0};
+
+	if (!take(id, &f)) {
+		done(s, number, &f);
+		return;
+	}
+	if (f.land)
+		f.land(f.data, status != RGPU_HOST_REFUSED);
+	else if (status == RGPU_HOST_REFUSED)
+		f.bytes = 0;
+	else if (!f.bytes)
+		call(&f, status);
+	done(s, number, &f);
+	returned();
+}
+
+/* false: there is nobody to run it, or no memory for a note. */
+static bool hand_over(uint64_t id, uint64_t number, int status)
+{
+	struct due *d = malloc(sizeof(*d));
+	bool taken;
+
+	pthread_mutex_lock(&lock);
+	taken = d && running;
+	if (taken) {
+		*d = (struct due){.id = id, .number = number, .status = status};
+		*due_last = d;
+		due_last = &d->next;
+		pthread_cond_signal(&more_due);
+	}
+	pthread_mutex_unlock(&lock);
+	if (!taken)
+		free(d);
+	return taken;
+}
+
+/* Until there is no session any more. */
+static struct due *take_due(void)
+{
+	struct due *d;
+
+	pthread_mutex_lock(&lock);
+	while (!due_first && listening)
+		pthread_cond_wait(&more_due, &lock);
+	d = due_first;
+	if (d)
+		due_first = d->next;
+	if (!due_first)
+		due_last = &due_first;
+	running = d;
+	pthread_mutex_unlock(&lock);
+	return d;
+}
+
+static void *run_main(void *arg)
+{
+	struct due *d;
+
+	while ((d = take_due())) {
+		serve(arg, d->id, d->number, d->status);
+		free(d);
+	}
+	return NULL;
+}
+
 static void *listen_main(void *arg)
 {
 	struct rgpu_session *s = arg;
@@ -224,46 +322,44 @@ static void *listen_main(void *arg)
 	int status;
 
 	for (;;) {
-		struct hostfunc f = {0};
-
 		pthread_mutex_lock(&lock);
 		while (!expected && !listen_on)
 			pthread_cond_wait(&more, &lock);
 		pthread_mutex_unlock(&lock);
 		if (next(s, &id, &number, &status))
 			break; /* the session is over */
-		if (!take(id, &f)) {
-			done(s, number, &f);
-			continue;
-		}
-		if (status == RGPU_HOST_REFUSED)
-			f.bytes = 0;
-		else if (!f.bytes)
-			call(&f, status);
-		done(s, number, &f);
-		returned();
+		if (!is_function(id) || !hand_over(id, number, status))
+			serve(s, id, number, status);
 	}
 	pthread_mutex_lock(&lock);
 	listening = false;
+	pthread_cond_signal(&more_due);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 
-/* Signals are for the program's own threads. */
+static bool start_thread(void *(*main)(void *), struct rgpu_session *s)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, main, s))
+		return false;
+	pthread_detach(t);
+	return true;
+}
+
+/* With the lock. Signals are for the program's own threads. */
 static int start(struct rgpu_session *s)
 {
 	sigset_t all, old;
-	pthread_t t;
-	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&t, NULL, listen_main, s);
+	listening = start_thread(listen_main, s);
+	if (listening && !running)
+		running = start_thread(run_main, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_detach(t);
-	return 0;
+	return listening ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 int hostfunc_expect(struct rgpu_session *s, uint64_t id)
@@ -275,7 +371,6 @@ int hostfunc_expect(struct rgpu_session *s, uint64_t id)
 	if (!listening)
 		r = start(s);
 	if (!r) {
-		listening = true;
 		e = find(id);
 		if (e) {
 			e->pending++;
@@ -327,14 +422,14 @@ void hostfunc_withdraw(uint64_t id)
 	hostfunc_free(id);
 }
 
-int hostfunc_copy(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream)
+static int ask_for(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream)
 {
 	uint64_t id;
 	int r = 0;
 
-	c->op = OP_HOST_H2D;
 	for (uint64_t n; bytes && !r; bytes -= n, dst += n, src = (const uint8_t *)src + n) {
 		n = bytes < RGPU_CHUNK_MAX ? bytes : RGPU_CHUNK_MAX;
+		c->op = OP_HOST_H2D;
 		r = hostfunc_announce(c, &(struct hostfunc){.src = src, .bytes = n, .once = true}, &id);
 		if (r)
 			break;
@@ -343,6 +438,30 @@ int hostfunc_copy(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t b
 			hostfunc_withdraw(id);
 	}
 	return r;
+}
+
+/* By way of memory that is the stream's until then. */
+static int ask_for_box(struct rgpu_call *c, const struct array_box *b, const void *src, uint64_t bytes, uint64_t stream)
+{
+	uint64_t order, by;
+	int r = ordered_stream(c, stream, &order), e;
+
+	if (!r)
+		r = heap_alloc_ordered(ctx_of(c->context)->device, c->context, order, 0, bytes, &by);
+	if (r)
+		return r;
+	r = ask_for(c, by, src, bytes, stream);
+	c->op = OP_BOX;
+	if (!r)
+		r = rpc_BOX(c, b->array, b->x, b->y, b->z, 0, 0, 0, by, 0, 0, 0, b->width, b->height, 0, b->width, b->height,
+			    b->depth, true, false, stream);
+	e = heap_free_ordered(by, c->context, order);
+	return r ? r : e;
+}
+
+int hostfunc_copy(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream)
+{
+	return dst.box ? ask_for_box(c, dst.box, src, bytes, stream) : ask_for(c, dst.at, src, bytes, stream);
 }
 
 static int submit(CUstream hStream, const struct hostfunc *f)

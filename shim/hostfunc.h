@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "shim/copy.h"
 #include "shim/cuda_api.h"
 #include "shim/session.h"
 
@@ -16,6 +17,8 @@ struct hostfunc {
 	/* Or no function: these bytes are what the server asks for. */
 	const void *src;
 	uint64_t bytes;
+	/* Or one of ours, with @data: the bytes of a copy have come, or never will. It does not block. */
+	void (*land)(void *data, bool came);
 	void (*before)(void *arg); /* called before fn, by the same thread; may be NULL */
 	void *arg;
 	struct rgpu_obj *context; /* of the stream that calls it */
@@ -39,7 +42,7 @@ bool hostfunc_outstanding(void);
 /* What has not been called by now in a context that is gone is not called any more. */
 void hostfunc_drop_context(struct rgpu_obj *context);
 
-/* An asynchronous copy whose source is read when the stream comes to it. A CUresult. */
-int hostfunc_copy(struct rgpu_call *c, uint64_t dst, const void *src, uint64_t bytes, uint64_t stream);
+/* An asynchronous copy, to memory or a whole box, whose source is read when the stream comes to it. A CUresult. */
+int hostfunc_copy(struct rgpu_call *c, struct remote dst, const void *src, uint64_t bytes, uint64_t stream);
 
 #endif

@@ -128,23 +128,19 @@ static int wait_for(struct rgpu_call *c, uint64_t ctx, uint64_t stream)
 	return r;
 }
 
-int landing_await(struct rgpu_call *c, uint64_t addr, uint64_t bytes)
+bool landing_pending(uint64_t addr, uint64_t bytes)
 {
-	uint64_t ctx = 0, stream = 0;
 	bool found = false;
 
 	if (!atomic_load_explicit(&flying, memory_order_relaxed))
-		return 0;
+		return false;
 	pthread_mutex_lock(&lock);
 	poll_locked(false, 0, 0);
 	for (struct landing *l = first; l && !found; l = l->next)
-		for (unsigned i = 0; i < l->n && !found; i++) {
+		for (unsigned i = 0; i < l->n && !found; i++)
 			found = l->operand[i].addr < addr + bytes && addr < l->operand[i].addr + l->operand[i].span;
-			ctx = l->ctx;
-			stream = l->stream;
-		}
 	pthread_mutex_unlock(&lock);
-	return found ? wait_for(c, ctx, stream) : 0;
+	return found;
 }
 
 static struct landing_pad *pad_new(struct rgpu_session *s, uint64_t bytes, int *r)

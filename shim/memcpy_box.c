@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rgpu_rpc.h"
+#include "shim/arrival.h"
 #include "shim/copy.h"
 #include "shim/ctx.h"
 #include "shim/graph.h"
@@ -143,12 +144,16 @@ static int row(struct rgpu_call *c, const struct box *b, uint64_t dst, uint64_t 
 }
 
 /* All of a slice with what lies between its rows, in one answer. */
-static int slice_down(struct rgpu_call *c, const struct box *b, uint64_t dst, uint64_t src, uint64_t stream)
+static int slice_down(struct rgpu_call *c, const struct box *b, uint64_t dst, uint64_t src, uint64_t stream, bool sync)
 {
+	struct rows rows = {(uint8_t *)dst, b->width, b->height, b->dst.pitch, b->src.pitch};
 	uint64_t n = (b->height - 1) * b->src.pitch + b->width;
-	uint8_t *all = malloc(n);
+	uint8_t *all;
 	int r;
 
+	if (!sync && arrival_copy(c, &rows, (struct remote){src, NULL}, stream, &r))
+		return r;
+	all = malloc(n);
 	if (!all)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = copy_to_host(c, all, src, n, stream, true);
@@ -283,7 +288,7 @@ static int copy_box(struct box *b, CUstream hStream, bool sync)
 
 		c.op = OP_D2D;
 		if (slice_at_once(b, sync)) {
-			r = slice_down(&c, b, dst, src, stream);
+			r = slice_down(&c, b, dst, src, stream, sync);
 			continue;
 		}
 		for (uint64_t y = 0; y < b->height && !r; y++)

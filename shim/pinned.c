@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "rgpu_rpc.h"
+#include "shim/arrival.h"
 #include "shim/ctx.h"
 #include "shim/handles.h"
 #include "shim/ordered.h"
@@ -19,7 +20,16 @@
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the ranges and their pending copies */
 static struct range *ranges;
 atomic_uint pinned_unreached;
-static atomic_uint npending; /* ranges with a pending copy: usually 0, and then nobody looks */
+static atomic_uint npending; /* in all ranges: usually 0, and then nobody looks */
+
+#define PENDING_STREAMS 16u /* beyond so many of a range, a context's are told apart no more */
+
+/* Copies of a stream, as ordered.h names it, or of all of a context (PINNED_ALL). */
+struct pending {
+	struct pending *next;
+	uint64_t context, stream, stamp; /* of the latest */
+	uint64_t from, to;		 /* from the first byte that any of them brings to behind the last */
+};
 
 bool pinned_find(const void *p, struct pinned *out)
 {
@@ -59,35 +69,89 @@ bool pinned_twin(const void *p, uint64_t bytes, uint64_t *dev)
 	return true;
 }
 
+/* The note that a copy of this stream joins; NULL: it needs one of its own. */
+static struct pending *note_of(struct pinned *m, uint64_t context, uint64_t stream)
+{
+	struct pending *same = NULL;
+	unsigned n = 0;
+
+	for (struct pending *p = m->pending; p; p = p->next, n++) {
+		if (p->context != context)
+			continue;
+		if (p->stream == stream || p->stream == PINNED_ALL)
+			return p;
+		same = p;
+	}
+	if (same && n >= PENDING_STREAMS)
+		same->stream = PINNED_ALL;
+	return n < PENDING_STREAMS ? NULL : same;
+}
+
 void pinned_receives(const void *p, uint64_t bytes, const struct rgpu_call *c, uint64_t wire)
 {
 	uint64_t stream, stamp = c->rec->stamp, from = (uint64_t)p, to = from + bytes;
+	struct pending *n;
 	struct pinned *m;
 
 	if (ordered_stream(c, wire, &stream))
 		stream = PINNED_ALL;
 	pthread_rwlock_wrlock(&lock);
 	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
-	if (m) {
-		if (!m->pending_stamp) {
-			atomic_fetch_add(&npending, 1);
-			m->pending_context = c->ctx;
-			m->pending_stream = stream;
-			m->pending_from = from;
-			m->pending_to = to;
-		} else if (m->pending_context != c->ctx) {
-			m->pending_context = 0;
-			m->pending_stream = PINNED_ALL;
-		} else if (m->pending_stream != stream) {
-			m->pending_stream = PINNED_ALL;
-		}
-		if (stamp > m->pending_stamp)
-			m->pending_stamp = stamp;
-		if (from < m->pending_from)
-			m->pending_from = from;
-		if (to > m->pending_to)
-			m->pending_to = to;
+	n = m ? note_of(m, c->ctx, stream) : NULL;
+	if (m && !n) {
+		n = malloc(sizeof(*n));
+		/* As in landing.c: without a note old bytes would be read, and it is small. */
+		if (!n)
+			abort();
+		*n = (struct pending){.next = m->pending, .context = c->ctx, .stream = stream, .from = from, .to = to};
+		m->pending = n;
+		atomic_fetch_add(&npending, 1);
 	}
+	if (n) {
+		n->stamp = stamp > n->stamp ? stamp : n->stamp;
+		n->from = from < n->from ? from : n->from;
+		n->to = to > n->to ? to : n->to;
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+bool pinned_pending(const void *p, uint64_t bytes)
+{
+	uint64_t from = (uint64_t)p;
+	bool found = false;
+	struct pinned *m;
+
+	if (!atomic_load_explicit(&npending, memory_order_relaxed))
+		return false;
+	pthread_rwlock_rdlock(&lock);
+	m = (struct pinned *)ranges_find(ranges, from);
+	for (struct pending *n = m ? m->pending : NULL; n && !found; n = n->next)
+		found = from < n->to && from + bytes > n->from;
+	pthread_rwlock_unlock(&lock);
+	return found;
+}
+
+/* With the lock. Those of a stream, or PINNED_ALL, of a context, or 0: of any; given before @stamp. */
+static void settle(struct pinned *m, uint64_t context, uint64_t stream, uint64_t stamp)
+{
+	for (struct pending **at = &m->pending, *n; (n = *at);) {
+		if (n->stamp > stamp || (context && n->context != context) || (stream != PINNED_ALL && n->stream != stream)) {
+			at = &n->next;
+			continue;
+		}
+		*at = n->next;
+		free(n);
+		atomic_fetch_sub(&npending, 1);
+	}
+}
+
+void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
+{
+	if (!atomic_load_explicit(&npending, memory_order_relaxed))
+		return;
+	pthread_rwlock_wrlock(&lock);
+	for (struct range *r = ranges_next(ranges, 0); r; r = ranges_next(ranges, r->start + 1))
+		settle((struct pinned *)r, context->handle, stream, stamp);
 	pthread_rwlock_unlock(&lock);
 }
 
@@ -102,78 +166,6 @@ int sync_devices(struct rgpu_session *s)
 		r = r ? r : e;
 	}
 	return r;
-}
-
-/* Nothing pends there, unless it was issued after @stamp. */
-static void settled_at(const void *p, uint64_t stamp)
-{
-	struct pinned *m;
-
-	pthread_rwlock_wrlock(&lock);
-	m = (struct pinned *)ranges_find(ranges, (uint64_t)p);
-	if (m && m->pending_stamp && m->pending_stamp <= stamp) {
-		m->pending_stamp = 0;
-		atomic_fetch_sub(&npending, 1);
-	}
-	pthread_rwlock_unlock(&lock);
-}
-
-static bool find_pending(const void *p, uint64_t bytes, struct pinned *m)
-{
-	uint64_t from = (uint64_t)p;
-
-	return atomic_load_explicit(&npending, memory_order_relaxed) && pinned_find(p, m) && m->pending_stamp &&
-	       from < m->pending_to && from + bytes > m->pending_from;
-}
-
-bool pinned_pending(const void *p, uint64_t bytes)
-{
-	return find_pending(p, bytes, &(struct pinned){0});
-}
-
-int pinned_await(const struct rgpu_call *call, const void *p, uint64_t bytes)
-{
-	struct rgpu_call c = {.op = OP_STREAM_SYNC, .session = call->session};
-	struct pinned m;
-	uint64_t stamp;
-	int r;
-
-	if (!find_pending(p, bytes, &m))
-		return 0;
-	stamp = atomic_load(&c.session->counter);
-	c.context = handle_find(KIND_context, m.pending_context);
-	if (!c.context || !ctx_of(c.context)->alive) {
-		/* Of several contexts, or of one that is gone: its copies have ended, and any wait finds them at their place. */
-		r = sync_devices(c.session);
-		if (!r) {
-			c.context = call->context;
-			c.ctx = call->ctx;
-			r = ctx_sync(&c);
-		}
-		if (!r)
-			settled_at(p, stamp);
-		return r;
-	}
-	c.ctx = m.pending_context;
-	/* A stream that was destroyed meanwhile is gone at the server, too: the whole context then. */
-	return ordered_sync(&c, m.pending_stream);
-}
-
-void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp)
-{
-	if (!atomic_load_explicit(&npending, memory_order_relaxed))
-		return;
-	pthread_rwlock_wrlock(&lock);
-	for (struct range *r = ranges_next(ranges, 0); r; r = ranges_next(ranges, r->start + 1)) {
-		struct pinned *m = (struct pinned *)r;
-
-		if (!m->pending_stamp || m->pending_stamp > stamp || m->pending_context != context->handle ||
-		    (stream != PINNED_ALL && m->pending_stream != stream))
-			continue;
-		m->pending_stamp = 0;
-		atomic_fetch_sub(&npending, 1);
-	}
-	pthread_rwlock_unlock(&lock);
 }
 
 /* At an address that is free at the server, so that it can be the same for kernels. Without one it stays where it is. */
@@ -259,8 +251,7 @@ static struct pinned *take(const void *p, bool registered)
 		m = NULL;
 	if (m) {
 		ranges_remove(&ranges, &m->range);
-		if (m->pending_stamp)
-			atomic_fetch_sub(&npending, 1);
+		settle(m, 0, PINNED_ALL, UINT64_MAX);
 		if (m->in_window && !m->mirror)
 			atomic_fetch_sub(&pinned_unreached, 1);
 	}
@@ -296,6 +287,7 @@ CUresult cuMemFreeHost(void *p)
 	 */
 	if (r)
 		print_fetch(c.session);
+	arrival_forget(m->range.start, m->range.bytes);
 	out_of_window(m);
 	rgpu_transport_bo_destroy(c.session->transport, &m->bo);
 	free(m);
@@ -445,20 +437,22 @@ CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 	return cuMemHostRegister_v2(p, bytesize, Flags);
 }
 
+/* Copies to it may be on their way. */
 CUresult cuMemHostUnregister(void *p)
 {
+	struct rgpu_call c;
 	struct pinned *m;
-	int r = process_ready();
+	int r = rgpu_enter(&c, RGPU_NO_OP);
 
 	if (r)
 		return r;
 	m = take(p, true);
 	if (!m)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-	if (m->mirror) {
-		r = sync_devices(process_get()->session);
+	r = sync_devices(process_get()->session);
+	arrival_forget(m->range.start, m->range.bytes);
+	if (m->mirror)
 		shared_unmirror(m->mirror);
-	}
 	free(m);
 	return r;
 }

@@ -8,6 +8,8 @@
 #include "shim/ranges.h"
 #include "shim/session.h"
 
+struct pending;
+
 struct pinned {
 	struct range range;
 	struct rgpu_bo bo; /* handle 0: registered memory of the program */
@@ -16,12 +18,7 @@ struct pinned {
 	unsigned flags;
 	uint64_t mirror; /* where kernels reach it: its twin's address; 0: nobody has asked */
 	bool in_window;	 /* then that is its own address */
-	/*
-	 * Asynchronous copies to here that nobody has waited for yet: of this stream (as ordered.h names it), of several streams
-	 * of this context (PINNED_ALL), or of several contexts (0). The latest one's stamp; 0: there is none. From the first byte
-	 * that any of them brings to behind the last.
-	 */
-	uint64_t pending_context, pending_stream, pending_stamp, pending_from, pending_to;
+	struct pending *pending; /* asynchronous copies to here that nobody has waited for yet */
 };
 
 /* The buffer object that contains [p, p + bytes), and where; false: none. */
@@ -49,8 +46,6 @@ static inline bool pinned_may_reach(void)
 void pinned_receives(const void *p, uint64_t bytes, const struct rgpu_call *c, uint64_t wire);
 /* Copies to there may be on their way. */
 bool pinned_pending(const void *p, uint64_t bytes);
-/* These bytes are about to be read by @call: waits for copies to there that are still on their way. A CUresult. */
-int pinned_await(const struct rgpu_call *call, const void *p, uint64_t bytes);
 /* All that @stream (of @context; any of it when @stream is PINNED_ALL) was given before @stamp is done. */
 void pinned_settled(struct rgpu_obj *context, uint64_t stream, uint64_t stamp);
 #define PINNED_ALL UINT64_MAX

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
 
-API_TESTS := device big errors procaddr context memory pool vmm ipc shared copy stream perthread trips polls module launch blocking link hostfunc old_abi editions stream_attr batch occupancy absent texture cublas session life hostile graph
+API_TESTS := device big errors procaddr context memory pool vmm ipc shared copy held stream perthread trips polls module launch blocking link hostfunc old_abi editions stream_attr batch occupancy absent texture cublas session life hostile graph
 API_TEST_B := $(B)/tests/api
 
 $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
