@@ -9,6 +9,7 @@
 #include <string.h>
 #include "rgpu_rpc.h"
 #include "shim/arrival.h"
+#include "shim/ctx.h"
 #include "shim/hostfunc.h"
 #include "shim/pinned.h"
 #include "shim/session.h"
@@ -21,13 +22,49 @@ struct arrival {
 	struct rgpu_session *session;
 	struct rgpu_bo bo;
 	struct rows rows;
-	struct arrival *next; /* kept, or on its way */
+	struct arrival *next; /* kept, on its way, or lost */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of them, and what they are put into */
-static struct arrival *kept, *coming;
+static struct arrival *kept, *coming, *lost;
 static unsigned nkept;
 static uint64_t room_used;
+
+static void buffer_free(struct arrival *a)
+{
+	bool keep;
+
+	pthread_mutex_lock(&lock);
+	room_used -= a->bo.bytes;
+	keep = a->bo.bytes == SMALL && nkept < KEPT_MAX;
+	if (keep) {
+		a->next = kept;
+		kept = a;
+		nkept++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (keep)
+		return;
+	rgpu_transport_bo_destroy(a->session->transport, &a->bo);
+	free(a);
+}
+
+/* Records that name their buffers may not have left yet; behind this fence they have. */
+static void reclaim(struct rgpu_session *s)
+{
+	struct arrival *a, *next;
+
+	pthread_mutex_lock(&lock);
+	a = lost;
+	lost = NULL;
+	pthread_mutex_unlock(&lock);
+	if (a)
+		print_fetch(s);
+	for (; a; a = next) {
+		next = a->next;
+		buffer_free(a);
+	}
+}
 
 static struct arrival *buffer_new(struct rgpu_session *s, uint64_t bytes)
 {
@@ -59,25 +96,6 @@ static struct arrival *buffer_new(struct rgpu_session *s, uint64_t bytes)
 	return a;
 }
 
-static void buffer_free(struct arrival *a)
-{
-	bool keep;
-
-	pthread_mutex_lock(&lock);
-	room_used -= a->bo.bytes;
-	keep = a->bo.bytes == SMALL && nkept < KEPT_MAX;
-	if (keep) {
-		a->next = kept;
-		kept = a;
-		nkept++;
-	}
-	pthread_mutex_unlock(&lock);
-	if (keep)
-		return;
-	rgpu_transport_bo_destroy(a->session->transport, &a->bo);
-	free(a);
-}
-
 static void land(void *arg, bool came)
 {
 	struct arrival *a = arg, **at = &coming;
@@ -88,8 +106,13 @@ static void land(void *arg, bool came)
 	*at = a->next;
 	for (uint64_t y = 0; came && y < a->rows.height; y++)
 		memcpy(a->rows.to + y * a->rows.to_pitch, (uint8_t *)a->bo.base + y * a->rows.pitch, a->rows.width);
+	if (!came) {
+		a->next = lost;
+		lost = a;
+	}
 	pthread_mutex_unlock(&lock);
-	buffer_free(a);
+	if (came)
+		buffer_free(a);
 }
 
 /* Behind the last byte that it is put to. */
@@ -123,23 +146,23 @@ bool arrival_copy(struct rgpu_call *c, const struct rows *rows, struct remote sr
 
 	if (!pinned_find(rows->to, &m) || end_of(rows) - m.range.start > m.range.bytes)
 		return false;
+	reclaim(c->session);
 	a = buffer_new(c->session, bytes);
 	if (!a)
 		return false;
 	a->rows = *rows;
 	*r = copy_down_into(c, &a->bo, src, bytes, stream);
-	/* Where some of it may be on its way into the buffer, that stays; a small one is sent or not. */
-	if (*r && !c->sent && bytes <= SMALL)
-		buffer_free(a);
-	if (*r)
-		return true;
-	c->op = OP_HOST_FUNC;
 	note(a);
-	*r = hostfunc_announce(c, &(struct hostfunc){.land = land, .data = a, .once = true}, &id);
-	if (*r)
-		return true;
-	*r = rpc_HOST_FUNC(c, stream, id, false);
-	if (!c->sent)
+	if (!*r) {
+		c->op = OP_HOST_FUNC;
+		*r = hostfunc_announce(c, &(struct hostfunc){.land = land, .data = a, .once = true}, &id);
+	}
+	if (!*r) {
+		*r = rpc_HOST_FUNC(c, stream, id, false);
+		if (c->sent)
+			return true;
 		hostfunc_withdraw(id);
+	}
+	land(a, false);
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "api/hello.h"
 #include "lib/log.h"
 #include "rgpu_rpc.h"
+#include "shim/ctx.h"
 #include "shim/cuda_api.h"
 
 extern char **environ;
@@ -201,13 +202,19 @@ void session_pending(struct rgpu_session *s, uint16_t op, int status)
 	atomic_compare_exchange_strong(&s->pending[op_library(op)], &none, status);
 }
 
+/*
+ * An error that ends a context is its own affair: the driver says it again to each call that waits there. Another context is
+ * well, and a new one knows nothing of it.
+ */
 int session_take_pending(struct rgpu_session *s, uint16_t op)
 {
 	unsigned lib = op_library(op);
+	int status;
 
 	if (__builtin_expect(!atomic_load_explicit(&s->pending[lib], memory_order_relaxed), 1))
 		return 0;
-	return atomic_exchange(&s->pending[lib], 0);
+	status = atomic_exchange(&s->pending[lib], 0);
+	return !lib && ctx_is_sticky(status) ? 0 : status;
 }
 
 int rgpuTakesPtxOnly(void)

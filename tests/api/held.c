@@ -245,6 +245,32 @@ static bool unregistered(void)
 	return good && r[0] == 5 && r[MIB - 1] == 5;
 }
 
+/* Nothing comes of it any more, and the session goes on. */
+static bool context_gone(void)
+{
+	uint8_t *r = malloc(MIB);
+	CUcontext c;
+	CUstream mine;
+	CUdeviceptr d;
+	bool good;
+
+	memset(r, 2, MIB);
+	must(cuCtxCreate(&c, NULL, 0, 0));
+	must(cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING));
+	must(cuMemAlloc(&d, MIB));
+	must(cuMemHostRegister(r, MIB, 0));
+	must(cuStreamWaitValue32(mine, dflag, 1, CU_STREAM_WAIT_VALUE_EQ));
+	must(cuMemcpyDtoHAsync(r, d, MIB, mine));
+	must(cuMemcpyDtoHAsync(r, d, 100, mine));
+	must(cuCtxDestroy(c));
+	must(cuMemcpyDtoHAsync(r, dev, 100, other));
+	must(cuStreamSynchronize(other));
+	good = r[99] == 7 && r[100] == 2;
+	must(cuMemHostUnregister(r));
+	free(r);
+	return good && byte_at(0) == 7;
+}
+
 static bool copies_beside_function(void)
 {
 	bool good = true;
@@ -303,6 +329,7 @@ static const struct {
 	{short_rows, "many short rows come down"},
 	{registered, "copies down to registered memory and up from it"},
 	{unregistered, "memory is unregistered with a copy to it on its way"},
+	{context_gone, "a context ends with copies to registered memory on their way"},
 	{copies_beside_function, "copies go on beside a function that blocks"},
 	{graph_beside_function, "a graph's copies go on beside a function that blocks"},
 	{sync_behind_graph, "a synchronous copy reads memory that an earlier graph brings down"},

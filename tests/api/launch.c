@@ -251,6 +251,62 @@ static void printing(void)
 	is_str(text, "before\nkernel says 42\nafter\n", "device printf comes in order");
 }
 
+/* A quiet call fails at the server, behind a kernel that ended the context. */
+static void fail_quietly(CUdeviceptr p)
+{
+	CUfunction f = kernel("wild");
+
+	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&p}, NULL));
+	usleep(200000);
+	for (int i = 0; i < 10; i++)
+		must(cuMemsetD32Async(p, 0, 1, NULL));
+}
+
+/* An error that ends a context is told by its own calls, and by no other context's. */
+static void fault_of_another(CUcontext c)
+{
+	CUmodule mine = m;
+	CUdeviceptr e;
+	CUcontext b;
+	int word;
+
+	must(cuCtxCreate(&b, NULL, 0, 0));
+	must(cuMemAlloc(&e, 4096));
+	must(cuModuleLoad(&m, built("tests/api/kernels.fatbin")));
+	fail_quietly(e);
+	must(cuCtxSetCurrent(c));
+	is_cu(cuMemcpyDtoH(&word, d, 4), CUDA_SUCCESS);
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	must(cuCtxSetCurrent(b));
+	is_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	is_cu(cuMemcpyDtoH(&word, e, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+	must(cuCtxDestroy(b));
+	is_cu(cuCtxCreate(&b, NULL, 0, 0), CUDA_SUCCESS);
+	is_cu(cuCtxSynchronize(), CUDA_SUCCESS);
+	must(cuCtxDestroy(b));
+	must(cuCtxSetCurrent(c));
+	m = mine;
+}
+
+/* After a reset the context is as new. */
+static void reset(CUcontext c)
+{
+	int word = 0;
+
+	must(cuDevicePrimaryCtxReset(0));
+	must(cuCtxSetCurrent(c));
+	for (int i = 0; i < 3; i++) {
+		must(cuModuleLoad(&m, built("tests/api/kernels.fatbin")));
+		is_cu(cuMemAlloc(&d, 4096), CUDA_SUCCESS);
+		is_cu(cuMemsetD32Async(d, 77 + i, 1, NULL), CUDA_SUCCESS);
+		is_cu(cuMemcpyDtoH(&word, d, 4), CUDA_SUCCESS);
+		is_int(word, 77 + i, "… and works");
+		fail_quietly(d);
+		is_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+		must(cuDevicePrimaryCtxReset(0));
+	}
+}
+
 static void fault(CUcontext c)
 {
 	CUfunction f = kernel("wild");
@@ -283,6 +339,8 @@ int main(void)
 	shapes();
 	deep();
 	printing();
+	fault_of_another(c);
 	fault(c);
+	reset(c);
 	return tap_done();
 }
