@@ -89,6 +89,9 @@ static CUresult end(struct captured_stream *st, struct capture *c, CUgraph *out)
 {
 	CUresult r = CUDA_SUCCESS;
 
+	/* Who captured into a graph has it already. */
+	if (!out && c->own)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (c->streams != st)
 		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
 	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !capture_is_mine(c))
@@ -97,9 +100,9 @@ static CUresult end(struct captured_stream *st, struct capture *c, CUgraph *out)
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	else if (!capture_joined(c))
 		r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-	if (r == CUDA_SUCCESS)
+	if (r == CUDA_SUCCESS && out)
 		*out = (CUgraph)(uintptr_t)c->graph->h.value;
-	else if (c->own)
+	else if (r != CUDA_SUCCESS && c->own)
 		graph_free(c->graph);
 	capture_end(c);
 	return r;
@@ -113,9 +116,8 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 	CUresult r;
 
 	GTRY(gb_enter());
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
-	*graph = NULL;
+	if (graph)
+		*graph = NULL;
 	GTRY(gb_stream(stream, &s));
 	pthread_mutex_lock(&graph_lock);
 	st = capture_find(s.key, &c);

@@ -246,10 +246,15 @@ static void captured_into(CUstream s)
 	launch_axpb(s, gmem + 4, 1, 1);
 	is_cu(cuStreamUpdateCaptureDependencies(s, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES), CUDA_SUCCESS);
 	launch_axpb(s, gmem + 8, 1, 1);
-	must(cuStreamEndCapture(s, &got));
+	/* As NVIDIA's examples do: the graph is known. */
+	is_cu(cuStreamEndCapture(s, NULL), CUDA_SUCCESS);
 	must(cuGraphGetRootNodes(g, NULL, &n));
 	is_int(n, 3, "three nodes wait for nothing");
 	must(cuGraphDestroy(g));
+	must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	is_cu(cuStreamEndCapture(s, NULL), CUDA_ERROR_INVALID_VALUE);
+	must(cuStreamEndCapture(s, &got));
+	must(cuGraphDestroy(got));
 }
 
 static void param_cases(void)
