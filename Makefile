@@ -112,7 +112,7 @@ check-asan:
 # Threads, fork, exit, dlclose, signals and dead servers under ThreadSanitizer. softgpu itself is built without: kernels race by
 # right, and what it shares with the server goes through locks that the sanitizer sees anyhow. Mapped memory is compared with what went across
 # while kernels and the program write it: lib/twin.c is not looked at there.
-TSAN_TESTS := $(patsubst %,api-%,life session hostfunc stream trips shared) $(patsubst %,server-%,lanes resume process stamps) \
+TSAN_TESTS := $(patsubst %,api-%,life session hostfunc held stream trips shared) $(patsubst %,server-%,lanes resume process stamps) \
 	$(patsubst %,relay_%,order cut control direct proxy hostile)
 TSAN_SOFTGPU := $(patsubst %,lib/%,libsoftgpu.so libsoftcublas.so)
 
