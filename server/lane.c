@@ -302,8 +302,8 @@ void lane_complete(struct lane_call *call)
 	struct worker *w = call->lane->w;
 	struct srv_call *c = &call->c;
 
-	/* Not from ready(): there, the caller has just asked the others. */
-	if (!c->ready && (c->tells || c->rec.flags & RGPU_REC_FENCE))
+	/* Earlier ones that have finished go first. Not from ready(): there, the caller has just asked the others. */
+	if (!c->ready && (c->tells || c->recv_len || c->rec.flags & RGPU_REC_FENCE))
 		pending_poll(w);
 	if (c->rec.flags & RGPU_REC_FENCE) {
 		w->fences++;

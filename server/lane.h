@@ -107,6 +107,9 @@ struct lane_call {
 	struct srv_lane *lane;
 	struct batch *batch;
 	struct lane_call *next;
+	/* With pending.lock, in a round of questions. */
+	struct lane_call *before; /* of its rank */
+	bool finished;
 };
 
 /* Turns a finished call into its reply or its quiet error. The call's recv buffer goes with it. */

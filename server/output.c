@@ -407,6 +407,29 @@ static void pump_from_lane(struct worker *w)
 		worker_kick(w);
 }
 
+static bool overlap(const struct reply *a, const struct reply *b)
+{
+	for (unsigned i = 0; i < a->nseg; i++)
+		for (unsigned k = 0; k < b->nseg; k++)
+			if (a->seg[i].bo == b->seg[k].bo && a->seg[i].off < b->seg[k].off + b->seg[k].len &&
+			    b->seg[k].off < a->seg[i].off + a->seg[i].len)
+				return true;
+	return false;
+}
+
+/* The last of the other lanes' unsent replies that brings bytes to where this one does: 0 there is none. */
+static uint64_t overtaken(const struct srv_lane *lane, const struct reply *r)
+{
+	const struct worker *w = lane->w;
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < w->nlanes; i++)
+		for (const struct reply *q = w->lanes[i] == lane ? NULL : w->lanes[i]->unsent; q; q = q->next)
+			if (q->order > last && overlap(q, r))
+				last = q->order;
+	return last;
+}
+
 void output_reply(struct srv_lane *lane, struct reply *r, bool ordered, bool tells)
 {
 	struct worker *w = lane->w;
@@ -419,7 +442,7 @@ void output_reply(struct srv_lane *lane, struct reply *r, bool ordered, bool tel
 		return;
 	}
 	r->rep.rseq = ++lane->rseq;
-	r->barrier = tells ? o->order : 0;
+	r->barrier = tells ? o->order : overtaken(lane, r);
 	if (r->rep.flags & RGPU_REP_QUIET) {
 		if (ordered) {
 			r->order = ++o->order;

@@ -23,7 +23,8 @@ struct reply {
 	/*
 	 * A fence's reply may say "the copy is done", on whatever channel the copy was, and so may a watch's
 	 * word: so they go after every reply of an asynchronous copy that was made before them. Those are
-	 * numbered (order), and who tells remembers the last number there was (barrier; 0: waits for none).
+	 * numbered (order), and who tells remembers the last number there was (barrier; 0: waits for none). So does one that
+	 * brings bytes to where an unsent one of another lane does.
 	 */
 	uint64_t order, barrier;
 	struct reply *order_next;

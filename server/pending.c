@@ -60,7 +60,44 @@ static enum rank rank_of(const struct lane_call *call)
 	return call->c.rec.flags & RGPU_REC_FENCE ? FENCE : call->c.tells ? TELLS : BYTES;
 }
 
-/* One round over those of a rank. Returns how many were finished, or are for the caller to finish. */
+static bool is_asked(const struct lane_call *call, enum rank rank)
+{
+	return rank_of(call) == rank && (!call->c.own || lane_is_mine(call->lane));
+}
+
+/*
+ * Those that may bring bytes are answered in the order in which they were given to the driver, for a later one may bring them to
+ * where an earlier one does. So they are asked from the last to the first: whatever a stream runs before one that is seen
+ * finished has finished, too, when it is asked. Returns how many have.
+ */
+static unsigned ask_bytes(struct worker *w)
+{
+	struct lane_call *last = NULL, **at = &w->pending.head;
+	unsigned n = 0;
+
+	for (struct lane_call *call = *at; call; call = call->next)
+		if (is_asked(call, BYTES)) {
+			call->before = last;
+			last = call;
+		}
+	for (; last; last = last->before) {
+		int32_t status = last->c.ready(&last->c);
+
+		last->finished = status != SRV_PENDING;
+		if (!last->finished)
+			continue;
+		last->c.status = status;
+		n++;
+	}
+	while (*at)
+		if ((*at)->finished)
+			finish(w, at, (*at)->c.status);
+		else
+			at = &(*at)->next;
+	return n;
+}
+
+/* One round over those of a higher rank, which are for the caller to finish. Returns how many. */
 static unsigned ask(struct worker *w, enum rank rank, struct lane_call **ready)
 {
 	struct lane_call **at = &w->pending.head;
@@ -70,20 +107,12 @@ static unsigned ask(struct worker *w, enum rank rank, struct lane_call **ready)
 		struct lane_call *call = *at;
 		int32_t status;
 
-		if (rank_of(call) != rank || (call->c.own && !lane_is_mine(call->lane))) {
-			at = &call->next;
-			continue;
-		}
-		status = call->c.ready(&call->c);
+		status = is_asked(call, rank) ? call->c.ready(&call->c) : SRV_PENDING;
 		if (status == SRV_PENDING) {
 			at = &call->next;
 			continue;
 		}
 		n++;
-		if (rank == BYTES) {
-			finish(w, at, status);
-			continue;
-		}
 		/* Out of the list, its answer waits for those of the copies that it saw finished. */
 		*at = call->next;
 		if (!*at)
@@ -102,7 +131,7 @@ static unsigned round_of_questions(struct worker *w)
 
 	n = ask(w, FENCE, &ready);
 	n += ask(w, TELLS, &ready);
-	n += ask(w, BYTES, NULL);
+	n += ask_bytes(w);
 	/* The last is in front: watches before fences. */
 	while (ready) {
 		struct lane_call *call = ready;

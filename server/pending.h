@@ -13,7 +13,7 @@ struct srv_lane;
 struct lane_call;
 
 /*
- * Calls are asked (ready()) in the order in which they came: before each fence's reply, by the fence's
+ * Calls are asked (ready()), and answered in the order in which they came: before each fence's reply, by the fence's
  * lane, and by a thread of its own that sleeps 50 µs to 1 ms between rounds, the longer the less happens. Those
  * that are told (srv_call.told) do not keep it awake, nor do those that their lane alone asks (own).
  */

@@ -52,30 +52,6 @@ static CUresult ask(enum how how, CUevent mine)
 	}
 }
 
-/* A wire so slow that the answers pile up before it. */
-static pid_t slow_wire(void)
-{
-	const char *port = strrchr(getenv("RGPU_SERVER"), ':') + 1;
-	char log[96], addr[32], line[64] = "";
-	pid_t pid;
-
-	snprintf(log, sizeof(log), "%s/wire", serve_dir);
-	pid = serve_spawn(log, (const char *[]){built("tests/bench/slowlink"), port, "1000", "800", NULL});
-	for (int i = 0; i < 200 && strncmp(line, "port ", 5); i++) {
-		FILE *f = fopen(log, "r");
-
-		usleep(20000);
-		if (f && !fgets(line, sizeof(line), f))
-			*line = 0;
-		if (f)
-			fclose(f);
-	}
-	snprintf(addr, sizeof(addr), "127.0.0.1:%d", atoi(line + 5));
-	setenv("RGPU_SERVER", addr, 1);
-	setenv("RGPU_COMPRESS", "off", 1);
-	return pid;
-}
-
 int main(void)
 {
 	pid_t wire;
@@ -84,7 +60,7 @@ int main(void)
 	pthread_t t;
 
 	serve(NULL, 1);
-	wire = slow_wire();
+	wire = serve_slowly("800");
 	must(cuInit(0));
 	must(cuDeviceGet(&dev, 0));
 	must(cuDevicePrimaryCtxRetain(&ctx, dev));

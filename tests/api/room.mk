@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tests/api/: the Driver API as a program sees it, each program over a server of its own; and the generator's tests.
 
-API_TESTS := device big errors procaddr context memory pool vmm ipc shared copy held stream perthread trips polls module launch blocking link hostfunc old_abi editions stream_attr batch occupancy absent texture cublas session life hostile graph
+API_TESTS := device big errors procaddr context memory pool vmm ipc shared copy held overtake stream perthread trips polls module launch blocking link hostfunc old_abi editions stream_attr batch occupancy absent texture cublas session life hostile graph
 API_TEST_B := $(B)/tests/api
 
 $(API_TEST_B)/kernels.ptx: tests/api/kernels.cu
@@ -30,7 +30,7 @@ $(B)/tests/api-link: $(patsubst %,$(API_TEST_B)/link_half.%,o a fatbin)
 API_TEST_NEEDS := $(B)/bin/rgpu-server $(B)/lib/libsoftgpu.so $(B)/lib/libsoftcublas.so $(B)/tests/libnulldrv.so \
 	$(API_TEST_B)/kernels.ptx $(API_TEST_B)/kernels.fatbin
 
-$(B)/tests/api-polls: | $(B)/tests/bench/slowlink
+$(B)/tests/api-polls $(B)/tests/api-overtake: | $(B)/tests/bench/slowlink
 
 $(API_TESTS:%=$(B)/tests/api-%): $(B)/tests/api-%: tests/api/%.c tests/api/serve.h $(B)/lib/libcublas.so.13 | $(API_GEN) $(API_TEST_NEEDS)
 	@mkdir -p $(@D)

@@ -164,4 +164,29 @@ __attribute__((unused)) static CUcontext primary(void)
 /* Of libcuda's version node RGPU_PRIVATE: round trips so far. */
 long rgpuRoundTrips(const char *name);
 
+/* From here on the server is behind a wire of @mbit Mbit/s and 1 ms: so slow that answers pile up before it. Kill it at the end.
+ */
+__attribute__((unused)) static pid_t serve_slowly(const char *mbit)
+{
+	const char *port = strrchr(getenv("RGPU_SERVER"), ':') + 1;
+	char log[96], addr[32], line[64] = "";
+	pid_t pid;
+
+	snprintf(log, sizeof(log), "%s/wire", serve_dir);
+	pid = serve_spawn(log, (const char *[]){built("tests/bench/slowlink"), port, "1000", mbit, NULL});
+	for (int i = 0; i < 200 && strncmp(line, "port ", 5); i++) {
+		FILE *f = fopen(log, "r");
+
+		usleep(20000);
+		if (f && !fgets(line, sizeof(line), f))
+			*line = 0;
+		if (f)
+			fclose(f);
+	}
+	snprintf(addr, sizeof(addr), "127.0.0.1:%d", atoi(line + 5));
+	setenv("RGPU_SERVER", addr, 1);
+	setenv("RGPU_COMPRESS", "off", 1);
+	return pid;
+}
+
 #endif
