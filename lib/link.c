@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A TLS 1.3 connection, proven by a pre-shared key or by certificates, or a plain one: handshake and non-blocking bytes. */
+/* A TLS 1.3 connection, proven by a pre-shared key or by certificates, or a plain one: handshake, and what comes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,58 +10,13 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
-#include "lib/cert_int.h"
 #include "lib/clock.h"
-#include "lib/ktls.h"
-#include "lib/link.h"
 #include "lib/link_ctx.h"
-#include "lib/plain.h"
+#include "lib/link_int.h"
 
-/*
- * Records are gathered here and leave with one send(2). A write is taken while less than OUT_FULL waits, so
- * there is always room for what one write makes of RGPU_TLS_RECORD bytes, and for handshake messages.
- */
-#define OUT_SIZE (256 << 10)
-#define OUT_FULL (OUT_SIZE - 2 * RGPU_TLS_RECORD)
-#define OUT_SEND (128 << 10) /* so much is worth a send(2) */
-
-/*
- * Some processors copy twenty times slower where the destination lies less than 64 bytes behind the source, counted within pages
- * ("rep movsb" of AMD's Zen 3, which the C library uses). So what is sent begins at a distance from OpenSSL's buffer, which grows
- * by a record's 22 bytes with each one.
- */
-#define PAGE  4096
-#define APART 256
-
-struct rgpu_link {
-	int fd;
-	char cipher[64];
-	bool server, ready, eof;
-	bool full;	     /* the last receive took all it had room for: the socket may hold more */
-	bool ktls;	     /* the kernel encrypts what is sent: what waits in the out buffer is plain */
-	bool stuck;	     /* … and took no more, straight from the caller */
-	uint8_t record_type; /* … of what OpenSSL writes next; 0: data */
-	int broken;	     /* negative errno once the link cannot go on */
-	SSL *ssl;	     /* or … */
-	struct rgpu_plain *plain;
-	uint8_t key[RGPU_KEY_LEN]; /* client: until the handshake is done */
-	char identity[64];
-	char *host;		     /* client with a certificate: what the server's is to be for, until the handshake is done */
-	bool certs, told, by_cert;   /* may have them; see rgpu_link_told(); the peer had one */
-	struct rgpu_cert_id cert_id; /* server: the client's */
-	rgpu_psk_find find;
-	void *find_arg;
-	int sock_err; /* errno of the last recv or send that failed for good */
-	uint8_t *out;
-	size_t out_head, out_tail;
-	char why[256];
-};
-
-__attribute__((format(printf, 3, 4))) static int broken(struct rgpu_link *l, int err, const char *fmt, ...)
+int link_broken(struct rgpu_link *l, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -94,72 +49,6 @@ static int bio_read(BIO *b, char *buf, int len)
 	return -1;
 }
 
-/* What OpenSSL writes once the kernel has the keys: alerts. */
-static int bio_write_record(BIO *b, struct rgpu_link *l, const char *buf, int len)
-{
-	ssize_t n = rgpu_link_flush(l);
-
-	if (!n) {
-		n = rgpu_ktls_send_record(l->fd, l->record_type, buf, len);
-		if (n >= 0) {
-			l->record_type = 0;
-			return n;
-		}
-		n = -errno;
-	}
-	if (n == -EAGAIN || n == -EINTR)
-		BIO_set_retry_write(b);
-	else
-		l->sock_err = -n;
-	return -1;
-}
-
-static int bio_write(BIO *b, const char *buf, int len)
-{
-	struct rgpu_link *l = BIO_get_data(b);
-
-	BIO_clear_retry_flags(b);
-	if (l->record_type)
-		return bio_write_record(b, l, buf, len);
-	if (l->out_head == l->out_tail)
-		l->out_head = l->out_tail = ((uintptr_t)buf - (uintptr_t)l->out + APART) % PAGE;
-	if (l->out_head && (size_t)len > OUT_SIZE - l->out_tail) {
-		memmove(l->out, l->out + l->out_head, l->out_tail - l->out_head);
-		l->out_tail -= l->out_head;
-		l->out_head = 0;
-	}
-	if ((size_t)len > OUT_SIZE - l->out_tail) {
-		BIO_set_retry_write(b);
-		return -1;
-	}
-	memcpy(l->out + l->out_tail, buf, len);
-	l->out_tail += len;
-	return len;
-}
-
-static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
-{
-	struct rgpu_link *l = BIO_get_data(b);
-
-	switch (cmd) {
-	case BIO_CTRL_EOF:
-		return l && l->eof;
-	case BIO_CTRL_FLUSH:
-		return 1;
-	case RGPU_BIO_SET_KTLS:
-		/* What OpenSSL has encrypted must not be so twice. */
-		l->ktls = num && !rgpu_link_flush(l) && rgpu_ktls_start(l->fd, ptr);
-		return l->ktls;
-	case BIO_CTRL_GET_KTLS_SEND:
-		return l && l->ktls;
-	case RGPU_BIO_SET_KTLS_TYPE:
-	case RGPU_BIO_CLEAR_KTLS_TYPE:
-		l->record_type = cmd == RGPU_BIO_SET_KTLS_TYPE ? num : 0;
-		return 0;
-	}
-	return 0;
-}
-
 static BIO_METHOD *bio_method(void)
 {
 	static BIO_METHOD *method;
@@ -171,8 +60,8 @@ static BIO_METHOD *bio_method(void)
 	if (!m)
 		return NULL;
 	BIO_meth_set_read(m, bio_read);
-	BIO_meth_set_write(m, bio_write);
-	BIO_meth_set_ctrl(m, bio_ctrl);
+	BIO_meth_set_write(m, link_bio_write);
+	BIO_meth_set_ctrl(m, link_bio_ctrl);
 	if (!__atomic_compare_exchange_n(&method, &none, m, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		BIO_meth_free(m);
 		m = none;
@@ -355,32 +244,7 @@ void rgpu_link_free(struct rgpu_link *l)
 	free(l);
 }
 
-static int send_out(struct rgpu_link *l, int flags)
-{
-	while (l->out_head < l->out_tail) {
-		ssize_t n = send(l->fd, l->out + l->out_head, l->out_tail - l->out_head, MSG_NOSIGNAL | flags);
-
-		if (n >= 0) {
-			l->out_head += n;
-			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno == EAGAIN || errno == EWOULDBLOCK)
-			return -EAGAIN;
-		return broken(l, -errno, "the connection broke: %s", strerror(errno));
-	}
-	l->out_head = l->out_tail = 0;
-	return 0;
-}
-
-int rgpu_link_flush(struct rgpu_link *l)
-{
-	return send_out(l, 0);
-}
-
-/* What a failed SSL call means for the link. */
-static int ssl_failed(struct rgpu_link *l, int ret)
+int link_ssl_failed(struct rgpu_link *l, int ret)
 {
 	int how = SSL_get_error(l->ssl, ret), reason;
 	unsigned long e;
@@ -390,7 +254,7 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 	if (how == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	if (l->sock_err)
-		return broken(l, -l->sock_err, "the connection broke: %s", strerror(l->sock_err));
+		return link_broken(l, -l->sock_err, "the connection broke: %s", strerror(l->sock_err));
 	e = ERR_peek_last_error();
 	reason = ERR_GET_REASON(e);
 	/* A client's handshake is over before the server has looked at its certificate: the verdict is the first thing that it
@@ -403,36 +267,38 @@ static int ssl_failed(struct rgpu_link *l, int ret)
 		if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && *l->why)
 			return l->broken = -EACCES;
 		if (told)
-			return broken(l, -EACCES, "%s", told);
+			return link_broken(l, -EACCES, "%s", told);
 	}
 	if (l->eof)
-		return broken(l, -ECONNRESET,
-			      l->ready ? "the other side closed the connection without a word"
-				       : "the other side closed the connection during the TLS handshake; is it an rgpu-server?");
+		return link_broken(
+			l, -ECONNRESET,
+			l->ready ? "the other side closed the connection without a word"
+				 : "the other side closed the connection during the TLS handshake; is it an rgpu-server?");
 	if (!l->ready) {
 		switch (reason) {
 		case SSL_R_BINDER_DOES_NOT_VERIFY:
-			return broken(l, -EACCES, "a client has a wrong or unknown key (it named \"%s\")", l->identity);
+			return link_broken(l, -EACCES, "a client has a wrong or unknown key (it named \"%s\")", l->identity);
 		case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
 		case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
 		case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
 		case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
 		case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
 		case SSL_R_CERTIFICATE_VERIFY_FAILED:
-			return broken(l, -EACCES,
-				      "the server refused the key (\"%s\"): use the key file that rgpu-server --pair made on "
-				      "that server",
-				      l->identity);
+			return link_broken(
+				l, -EACCES,
+				"the server refused the key (\"%s\"): use the key file that rgpu-server --pair made on "
+				"that server",
+				l->identity);
 		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
 		case SSL_R_NO_SHARED_CIPHER:
-			return broken(l, -EACCES,
-				      "a client offered no key, and this server has no certificate (tls-cert) to speak to "
-				      "clients with certificates");
+			return link_broken(l, -EACCES,
+					   "a client offered no key, and this server has no certificate (tls-cert) to speak to "
+					   "clients with certificates");
 		}
-		return broken(l, -EPROTO, "the other side does not speak TLS 1.3 with a pre-shared key (%s)",
-			      reason ? ERR_reason_error_string(e) : "unexpected bytes");
+		return link_broken(l, -EPROTO, "the other side does not speak TLS 1.3 with a pre-shared key (%s)",
+				   reason ? ERR_reason_error_string(e) : "unexpected bytes");
 	}
-	return broken(l, -EPROTO, "the TLS connection broke: %s", reason ? ERR_reason_error_string(e) : "unexpected bytes");
+	return link_broken(l, -EPROTO, "the TLS connection broke: %s", reason ? ERR_reason_error_string(e) : "unexpected bytes");
 }
 
 int rgpu_link_handshake(struct rgpu_link *l)
@@ -444,9 +310,9 @@ int rgpu_link_handshake(struct rgpu_link *l)
 	ERR_clear_error();
 	ret = SSL_do_handshake(l->ssl);
 	if (ret != 1) {
-		err = ssl_failed(l, ret);
+		err = link_ssl_failed(l, ret);
 		if (!err)
-			err = broken(l, -ECONNRESET, "the other side closed the connection during the TLS handshake");
+			err = link_broken(l, -ECONNRESET, "the other side closed the connection during the TLS handshake");
 		/* An alert for the peer may wait. */
 		if (err == -EAGAIN) {
 			ret = rgpu_link_flush(l);
@@ -458,9 +324,9 @@ int rgpu_link_handshake(struct rgpu_link *l)
 	}
 	if (!SSL_session_reused(l->ssl)) {
 		if (!l->certs)
-			return broken(l, -EACCES, "the other side did not use the pre-shared key");
+			return link_broken(l, -EACCES, "the other side did not use the pre-shared key");
 		if (l->server ? !rgpu_cert_peer(l->ssl, l->identity, &l->cert_id) : SSL_get_verify_result(l->ssl) != X509_V_OK)
-			return broken(l, -EACCES, "the other side's certificate was not verified");
+			return link_broken(l, -EACCES, "the other side's certificate was not verified");
 		l->by_cert = l->server;
 	}
 	l->ready = true;
@@ -482,9 +348,9 @@ int rgpu_link_handshake_wait(struct rgpu_link *l, int timeout_ms)
 		p.events = rgpu_link_events(l);
 		err = poll(&p, 1, rgpu_ms_left(deadline));
 		if (!err)
-			return broken(l, -ETIMEDOUT, "no answer to the TLS handshake; is it an rgpu-server?");
+			return link_broken(l, -ETIMEDOUT, "no answer to the TLS handshake; is it an rgpu-server?");
 		if (err < 0 && errno != EINTR)
-			return broken(l, -errno, "poll: %s", strerror(errno));
+			return link_broken(l, -errno, "poll: %s", strerror(errno));
 	}
 }
 
@@ -544,7 +410,7 @@ static ssize_t plain_read(struct rgpu_link *l, uint8_t *buf, size_t len)
 		if (got || n == -ENODATA)
 			break;
 		if (n)
-			return broken(l, n, "the connection brought damaged bytes");
+			return link_broken(l, n, "the connection brought damaged bytes");
 		at = rgpu_plain_room(l->plain, &room);
 		n = recv(l->fd, at, room, 0);
 		l->full = n > 0 && (size_t)n == room;
@@ -553,11 +419,11 @@ static ssize_t plain_read(struct rgpu_link *l, uint8_t *buf, size_t len)
 			continue;
 		}
 		if (!n)
-			return broken(l, -ECONNRESET, "the other side closed the connection without a word");
+			return link_broken(l, -ECONNRESET, "the other side closed the connection without a word");
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return -EAGAIN;
 		if (errno != EINTR)
-			return broken(l, -errno, "the connection broke: %s", strerror(errno));
+			return link_broken(l, -errno, "the connection broke: %s", strerror(errno));
 	}
 	return got;
 }
@@ -588,112 +454,12 @@ ssize_t rgpu_link_read(struct rgpu_link *l, void *buf, size_t len)
 				break;
 			continue;
 		}
-		err = ssl_failed(l, ret);
+		err = link_ssl_failed(l, ret);
 		if (got)
 			break; /* a broken link says so at the next call */
 		return err;
 	}
 	return got;
-}
-
-/* Where a record of RGPU_PLAIN_MAX bytes fits behind what waits, of which there is less than OUT_FULL. */
-static uint8_t *tail_room(struct rgpu_link *l)
-{
-	if (OUT_SIZE - l->out_tail < RGPU_PLAIN_HEAD + RGPU_PLAIN_MAX) {
-		memmove(l->out, l->out + l->out_head, l->out_tail - l->out_head);
-		l->out_tail -= l->out_head;
-		l->out_head = 0;
-	}
-	return l->out + l->out_tail;
-}
-
-/*
- * Bytes that the kernel encrypts. As much as makes a record goes straight from the caller; less gathers in the out buffer, since
- * each send(2) ends a record.
- */
-static ssize_t ktls_put(struct rgpu_link *l, const void *buf, size_t len)
-{
-	size_t room = OUT_SIZE - l->out_tail;
-	int err;
-
-	l->stuck = false;
-	err = len >= RGPU_TLS_RECORD || len > room ? rgpu_link_flush(l) : 0;
-
-	if (err)
-		return err;
-	if (len < RGPU_TLS_RECORD) {
-		memcpy(l->out + l->out_tail, buf, len);
-		l->out_tail += len;
-		return len;
-	}
-	for (;;) {
-		ssize_t n = send(l->fd, buf, len, MSG_NOSIGNAL);
-
-		l->stuck = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-		if (n > 0)
-			return n;
-		if (l->stuck)
-			return -EAGAIN;
-		if (n < 0 && errno != EINTR)
-			return broken(l, -errno, "the connection broke: %s", strerror(errno));
-	}
-}
-
-ssize_t rgpu_link_put(struct rgpu_link *l, const void *buf, size_t len)
-{
-	size_t done = 0, n;
-	int err;
-
-	if (l->broken)
-		return l->broken;
-	while (done < len) {
-		size_t part = len - done < RGPU_TLS_RECORD ? len - done : RGPU_TLS_RECORD;
-		int ret;
-
-		if (l->out_tail - l->out_head >= OUT_SEND) {
-			/* More follows at once: the end of this need not be a packet of its own. */
-			err = send_out(l, l->ktls ? 0 : MSG_MORE);
-			if (err && err != -EAGAIN)
-				return err;
-			if (l->out_tail - l->out_head >= OUT_FULL)
-				break;
-		}
-		if (l->ktls) {
-			ssize_t put = ktls_put(l, (const uint8_t *)buf + done, len - done);
-
-			if (put == -EAGAIN)
-				break;
-			if (put < 0)
-				return put;
-			done += put;
-			continue;
-		}
-		if (l->plain) {
-			uint8_t *at = tail_room(l);
-
-			l->out_tail += rgpu_plain_seal(l->plain, (const uint8_t *)buf + done, part, at);
-			done += part;
-			continue;
-		}
-		ERR_clear_error();
-		ret = SSL_write_ex(l->ssl, (const uint8_t *)buf + done, part, &n);
-		if (ret != 1) {
-			err = ssl_failed(l, ret);
-			if (err == -EAGAIN)
-				break;
-			return err ? err : broken(l, -ECONNRESET, "the other side closed the connection");
-		}
-		done += n;
-	}
-	return done || !len ? (ssize_t)done : -EAGAIN;
-}
-
-ssize_t rgpu_link_write(struct rgpu_link *l, const void *buf, size_t len)
-{
-	ssize_t n = rgpu_link_put(l, buf, len);
-	int err = n > 0 ? rgpu_link_flush(l) : 0;
-
-	return err && err != -EAGAIN ? err : n;
 }
 
 int rgpu_link_export(struct rgpu_link *l, const char *label, const void *ctx, size_t ctx_len, void *out, size_t out_len)
