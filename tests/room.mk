@@ -104,7 +104,7 @@ $(E2E_DIR)/kernels.fatbin: tests/e2e/kernels.cu
 ALL += $(E2E_PROGRAMS)
 
 .PHONY: e2e-programs
-e2e-programs: $(E2E_PROGRAMS)
+e2e-programs: $(E2E_PROGRAMS) $(B)/tests/bench/slowlink
 
 # Unit tests of the rooms beside -------------------------------------------------------------------------------------
 
