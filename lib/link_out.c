@@ -130,12 +130,11 @@ static uint8_t *tail_room(struct rgpu_link *l)
  */
 static ssize_t ktls_put(struct rgpu_link *l, const void *buf, size_t len)
 {
-	size_t room = OUT_SIZE - l->out_tail;
-	int err;
+	int err = 0;
 
 	l->stuck = false;
-	err = len >= RGPU_TLS_RECORD || len > room ? rgpu_link_flush(l) : 0;
-
+	if (len >= RGPU_TLS_RECORD || len > OUT_SIZE - l->out_tail)
+		err = rgpu_link_flush(l);
 	if (err)
 		return err;
 	if (len < RGPU_TLS_RECORD) {

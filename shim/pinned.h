@@ -16,8 +16,8 @@ struct pinned {
 	struct rgpu_obj *context;
 	struct device *device; /* of that context */
 	unsigned flags;
-	uint64_t mirror; /* where kernels reach it: its twin's address; 0: nobody has asked */
-	bool in_window;	 /* then that is its own address */
+	uint64_t mirror;	 /* where kernels reach it: its twin's address; 0: nobody has asked */
+	bool in_window;		 /* then that is its own address */
 	struct pending *pending; /* asynchronous copies to here that nobody has waited for yet */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Times launches, small synchronous calls, copies and training-like steps through the driver API: the same program for every
- * transport and driver. Usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] [-p PID]
- * KERNELS.ptx;
- * prints "name value" lines: µs a call, GB/s, round trips. Best of TRIES. With -r, raw TLS to PORT takes turns with the calls, so
- * that a busy moment of the machine hits both. With -p, CPU seconds that this process and the children of PID (a server and raw
- * TLS's other end) took for a GiB of each kind of copy: they tell the same on a busy machine. With -k, only that kind of copy.
+ * transport and driver. Usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] [-p
+ * PID] KERNELS.ptx; prints "name value" lines: µs a call, GB/s, round trips. Best of TRIES. With -r, raw TLS to PORT takes turns
+ * with the calls, so that a busy moment of the machine hits both. With -p, CPU seconds that this process and the children of PID
+ * (a server and raw TLS's other end) took for a GiB of each kind of copy: they tell the same on a busy machine. With -k, only
+ * that kind of copy.
  */
 #include <cuda.h>
 #include <dirent.h>
@@ -338,7 +338,8 @@ int main(int argc, char **argv)
 				parents[nparents++] = n;
 			break;
 		default:
-			die("usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] [-p PID] KERNELS.ptx");
+			die("usage: calls [-r PORT] [-m MIB] [-l LAUNCHES] [-c CALLS] [-t TRIES] [-s STEPS] [-k KIND] [-p PID] "
+			    "[-p PID] KERNELS.ptx");
 		}
 	}
 	if (optind + 1 != argc)

@@ -3,7 +3,6 @@
  * Links: the right key, a wrong one, peers that are not TLS, exporters, and much data both ways at once. Run on the host, and in
  * guests, whose kernel has TLS: there it encrypts what is sent.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include "lib/link_ctx.h"
 #include "lib/plain.h"
 #include "lib/link.h"
+#include "tests/relay/tcp.h"
 #include "tests/tap.h"
 
 static const uint8_t good_key[RGPU_KEY_LEN] = "the right key, of 32 bytes, yes";
@@ -40,31 +40,17 @@ static void *handshake(void *arg)
 	return NULL;
 }
 
-/* A connection over loopback, whose ends hold @room bytes on their way, or what the kernel finds right. */
-static void connection(int fd[2], int room)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(at);
-
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (void *)&at, len) || listen(listener, 1) || getsockname(listener, (void *)&at, &len) ||
-	    connect(fd[0], (void *)&at, len))
-		abort();
-	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	close(listener);
-	for (int i = 0; room && i < 2; i++)
-		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-}
-
-/* Both ends of a connection, shaken. The results in *c_err and s->err. */
+/* Both ends of a connection, which holds @room bytes on their way or what the kernel finds right, shaken. The results in *c_err
+ * and s->err. */
 static struct rgpu_link *pair_in(int room, const char *identity, const uint8_t *key, struct server *s, int *c_err)
 {
 	struct rgpu_link *c;
 	pthread_t t;
 	int fd[2];
 
-	connection(fd, room);
+	tcp_pair(fd);
+	for (int i = 0; room && i < 2; i++)
+		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	c = rgpu_link_client(fd[0], identity, key);
 	s->link = rgpu_link_server(fd[1], find, (void *)"rgpu-pairing/1");
 	pthread_create(&t, NULL, handshake, s);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Looking before sleeping: how long, and whether the other end of a loopback connection runs on another processor. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 #include "lib/addr.h"
 #include "lib/spin.h"
+#include "tests/relay/tcp.h"
 #include "tests/tap.h"
 
 static void test_next(void)
@@ -32,20 +31,6 @@ static int pin(int cpu)
 	return sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* A connection to ourselves. */
-static void pair(int fd[2])
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
-	int l = socket(AF_INET, SOCK_STREAM, 0);
-
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(l, (void *)&at, len) || listen(l, 1) || getsockname(l, (void *)&at, &len) || connect(fd[0], (void *)&at, len))
-		abort();
-	fd[1] = accept(l, NULL, NULL);
-	close(l);
-}
-
 static void test_apart(void)
 {
 	int cpu[2], n = 0, fd[2];
@@ -60,7 +45,7 @@ static void test_apart(void)
 		ok(1, "apart # SKIP one processor");
 		return;
 	}
-	pair(fd);
+	tcp_pair(fd);
 	pin(cpu[0]);
 	ok(write(fd[0], &c, 1) == 1 && read(fd[1], &c, 1) == 1, "a byte goes across");
 	is_int(rgpu_sock_apart(fd[1]), 0, "sent from this processor: together");
